@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 mod credentials;
 pub(crate) mod emulate;
+mod experiment_file;
 mod fleet_file;
 pub(crate) mod get;
 mod help;

@@ -54,7 +54,7 @@ fn shell(folder: &Path, line: &str) -> Output {
 #[test]
 fn messages_about_files_contain_no_sequences_for_terminals() {
     let folder = folder("query-messages");
-    let line = r#"{"arm":"\u001b]0;title\u0007","duration_ms":1}"#;
+    let line = r#"{"arm":"\u001b]0;title\u0007","ttlb":1,"complete":false}"#;
     fs::write(folder.join("arm.ndjson"), format!("{line}\n").repeat(3)).expect("a file");
     fs::write(folder.join("bad.ndjson"), "\x1b]0;title\x07\n").expect("a file");
     for command in [

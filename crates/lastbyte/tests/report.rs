@@ -277,13 +277,9 @@ fn invalid_metrics_and_groups_are_errors() {
 fn the_end_of_the_name_of_a_key_suggests_it() {
     let folder = folder("report-part-of-name");
     write_log_with_more_keys(&folder);
-    for (option, wanted) in [
-        ("--by=rtt", "`rtt`; did you mean `link.rtt`?\n"),
-        ("--metric=ttfb", "`ttfb`; did you mean `client.ttfb`?\n"),
-    ] {
-        let output = run(&folder, &["report", "a.ndjson", option]);
-        assert!(stderr(&output).ends_with(wanted), "{}", stderr(&output));
-    }
+    let output = run(&folder, &["report", "a.ndjson", "--by=rtt"]);
+    let wanted = "`rtt`; did you mean `link.rtt`?\n";
+    assert!(stderr(&output).ends_with(wanted), "{}", stderr(&output));
 }
 
 /// A key without a value in any line, and options that exclude all lines, are named; a condition with an absent key is reported.
@@ -522,8 +518,10 @@ fn sites_of_similar_names_have_charts_of_their_own() {
 #[test]
 fn the_file_of_a_line_can_be_its_site() {
     let folder = folder("report-file-name");
-    for name in ["fra.ndjson", "nrt.ndjson"] {
-        fs::write(folder.join(name), log(200)).expect("a log");
+    // Lines that differ in more than the name of their file are no copies.
+    for (name, size) in [("fra.ndjson", "300000"), ("nrt.ndjson", "300001")] {
+        let lines = log(200).replace("300000", size);
+        fs::write(folder.join(name), lines).expect("a log");
     }
     let words = "report fra.ndjson nrt.ndjson --site $FILENAME --resamples 100 --json -o p.html";
     let output = run(&folder, &words.split(' ').collect::<Vec<_>>());
@@ -760,18 +758,17 @@ fn small_objects_of_a_production_log_are_included_on_request() {
 #[test]
 fn a_log_is_not_overwritten_by_its_page() {
     let folder = folder("report-over-log");
-    for name in ["a.ndjson", "b.ndjson"] {
+    for name in ["a.ndjson", "log.html"] {
         fs::write(folder.join(name), log(1000)).expect("a log");
     }
     let report = |output: &str| run(&folder, &["report", "a.ndjson", "-o", output]);
-    for name in ["a.ndjson", "b.ndjson"] {
+    for (name, why) in [
+        ("a.ndjson", "unknown format `a.ndjson`"),
+        ("log.html", "exists and is not an HTML page"),
+    ] {
         let output = report(name);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains("exists and is not an HTML page"),
-            "{}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
         assert_eq!(
             fs::read_to_string(folder.join(name)).expect("a log"),
             log(1000)

@@ -47,11 +47,6 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     // A row after the last one is not read, so that its error does not matter.
     (r#"limit(2) >> _["ttlb"] + 1"#, "121\n96.5\n", ""),
     (
-        r#"limit(_["ttlb"])"#,
-        "{\"arm\":\"a\",\"ttlb\":120,\"tags\":[\"x\",\"y\"]}\n",
-        "limit expects a number of rows: 95.5 (ArgumentError) at europe:2, stage 0\n",
-    ),
-    (
         "limit(-1)",
         "",
         "limit expects a number of rows: -1 (ArgumentError) at europe:1, stage 0\n",

@@ -136,10 +136,7 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
             "_.encode(\"UTF-16\")",
             "texts are UTF-8, so that it can be left out",
         ),
-        (
-            "_.unpack(\"C*\")",
-            "the nearest ones are `bytes` and `unpack1`",
-        ),
+        ("_.unpack(\"C*\")", "the nearest one is `bytes`"),
         ("[65].pack(\"C*\")", "write `map { |code| code.chr }.join`"),
         ("_.crypt(\"ab\")", "there is nothing like it"),
         ("_.grapheme_clusters", "the nearest one is `chars`"),

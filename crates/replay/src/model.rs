@@ -56,7 +56,7 @@ const SUPPORTED: f64 = 0.99;
 
 /// A path of the bank with both outcomes.
 struct Known {
-    /// Its index in the bank.
+    /// The index in the bank.
     path: u32,
     own: Transfer,
     new: Transfer,
@@ -85,7 +85,7 @@ pub(crate) struct Model {
 /// A line with its posterior.
 #[derive(Clone, Debug)]
 pub(crate) struct Matched {
-    /// Its index among the lines given.
+    /// The index among the lines given.
     pub(crate) line: usize,
     pub(crate) own: Transfer,
     pub(crate) draws: [Transfer; DRAWS],

@@ -34,9 +34,9 @@ const BALANCE_P: f64 = 0.001;
 pub struct LogLine {
     /// The name of its arm.
     pub arm: String,
-    /// Its site.
+    /// The site.
     pub site: Option<String>,
-    /// Its numbers.
+    /// The numbers.
     pub line: Line,
 }
 
@@ -157,7 +157,7 @@ pub enum Refusal {
     TooFew {
         /// The arm.
         arm: String,
-        /// Its lines.
+        /// The lines.
         lines: usize,
     },
     /// The bank has not both arms, or hardly a path that completed under both.

@@ -30,6 +30,7 @@ use self::{
 };
 use crate::{
     commands::{
+        experiment_file,
         path::{self, setting},
         report, sim, values,
     },
@@ -250,31 +251,8 @@ fn transfers(experiment: &Experiment, seed: u64) -> Vec<(Label, Scenario)> {
     .collect()
 }
 
-/// The name of the built-in experiment.
-pub(super) const FOUR_ARMS: &str = "four-arms";
-
-/// Reads an experiment file, or takes the built-in experiment.
-pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experiment, Failure> {
-    let Some(file) = file.filter(|file| file.as_os_str() != FOUR_ARMS) else {
-        return Ok(Experiment::four_arms());
-    };
-    let text = files::read_text(file).map_err(|error| {
-        let name = file.to_string_lossy();
-        let hint = match super::nearest(&name, [FOUR_ARMS].into_iter()) {
-            Some(known) => format!("; did you mean `{known}`?"),
-            None => format!(" (expected a file, or `{FOUR_ARMS}`)"),
-        };
-        Failure::Usage(error + &hint)
-    })?;
-    let folder = file.parent().unwrap_or(Path::new(""));
-    Experiment::parse_with(&text, registry, &mut |name| {
-        files::read_text(&folder.join(name))
-    })
-    .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))
-}
-
 fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, Failure> {
-    let mut experiment = read(arguments.file.as_deref(), registry)?;
+    let mut experiment = experiment_file::read(arguments.file.as_deref(), registry)?;
     if !arguments.arm.is_empty() {
         experiment.arms = arms(&arguments.arm, registry).map_err(Failure::Usage)?;
         experiment.baseline = 0;

@@ -118,7 +118,7 @@ pub(crate) struct Arguments {
     #[arg(long, overrides_with = "skip_bad_lines", conflicts_with = "lax")]
     skip_bad_lines: bool,
     /// Memory limit, beyond which `sort` uses temporary files [default: 3/4 of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = memory::size, overrides_with = "max_memory")]
+    #[arg(long, value_name = "LIMIT", value_parser = memory::size, overrides_with = "max_memory")]
     max_memory: Option<u64>,
     /// File of Ruby helper methods, or `h2o` (built in); repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]

@@ -37,7 +37,7 @@ Examples:
   # What BBR would have done to last week's connections.
   lastbyte replay conns.ndjson --arm bbr
   # Two new arms; the log's arm `control` ran this congestion control.
-  lastbyte replay conns.ndjson --arm rapid-start --arm 'ten=cubic:initial-window=10p' \\
+  lastbyte replay conns.ndjson --arm rapid-start --arm jumpstart \\
     --spec control=slow-start
   # A test: an arm that is the logged one under another name changes nothing.
   lastbyte replay ab/conns.ndjson --arm again=slow-start

@@ -17,7 +17,7 @@ use lastbyte_units as units;
 use serde_json::{Value, json};
 
 use self::race::{Limits, Means, PathResult, Race, Reason};
-use super::{ab, values};
+use super::{experiment_file, values};
 use crate::{
     failure::Failure,
     jobs::{Interrupt, run_all},
@@ -212,7 +212,7 @@ impl Search {
         candidates: &[String],
         registry: &Registry,
     ) -> Result<Self, Failure> {
-        let mut experiment = ab::read(file.map(PathBuf::as_path), registry)?;
+        let mut experiment = experiment_file::read(file.map(PathBuf::as_path), registry)?;
         if !arguments.neighbour.is_empty() {
             let neighbours = experiment::neighbours(&arguments.neighbour, registry)
                 .map_err(|error| Failure::Usage(format!("--neighbour: {}", error.problem())))?;

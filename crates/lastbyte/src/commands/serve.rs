@@ -75,7 +75,7 @@ use self::{
 };
 use crate::{
     commands::{
-        ab::{self, FOUR_ARMS},
+        experiment_file::{self, FOUR_ARMS},
         fleet_file::FleetFile,
     },
     failure::Failure,
@@ -638,7 +638,7 @@ fn specs(
             Ok((vec![arm], None))
         }
         Some(name) => {
-            let experiment = ab::read(Some(Path::new(name)), registry)?;
+            let experiment = experiment_file::read(Some(Path::new(name)), registry)?;
             Ok((experiment.arms, Some(experiment.name)))
         }
     }

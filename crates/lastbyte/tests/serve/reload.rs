@@ -104,11 +104,11 @@ fn a_reload_refuses_what_a_check_refuses_and_names_what_needs_a_restart() {
         assert_eq!(line, expected, "{wrong}");
         serving.until("reload failed; keeping the current configuration");
     }
-    configure("directory = \"public\"\nheader = [\"x: new\"]\nworkers = 2\n");
+    configure("directory = \"public\"\nheader = [\"x: new\"]\nalt-svc = \"60s\"\n");
     serving.signal("-HUP");
     let line = serving.until("reloaded: ");
     assert!(
-        line.ends_with("; needs a restart: workers, header\n"),
+        line.ends_with("; needs a restart: header, alt-svc\n"),
         "{line}"
     );
     assert!(header(&serving));

@@ -285,8 +285,9 @@ fn a_response_that_is_cut_off_is_logged_with_the_bytes_that_were_sent() {
     for path in ["/failing", "/large"] {
         let mut world = World::new(1);
         let id = get(&mut world.clients[0], path).expect("permitted");
-        world.pass(3 * DELAY);
+        world.pass(2 * DELAY);
         if path == "/large" {
+            // After its first flight.
             let now = world.now;
             world.clients[0].stop(now, id);
         }

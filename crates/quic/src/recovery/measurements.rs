@@ -156,8 +156,9 @@ struct RateMeter {
     limited_up_to: u64,
     /// The start of the sample that is not complete, and its end so far: the time, and the bytes acknowledged by then.
     span: Option<[(Time, u64); 2]>,
-    /// The latest complete samples, of which `complete` were taken so far, in a ring.
-    samples: [Sample; SAMPLES_KEPT],
+    /// The latest complete samples, of which `complete` were taken so far, in a ring. A connection that transfers little
+    /// allocates nothing.
+    samples: Vec<Sample>,
     complete: u64,
     /// The latest sample that did not become complete.
     partial: Sample,
@@ -174,7 +175,7 @@ impl RateMeter {
             until: Time::ZERO,
             limited_up_to: 0,
             span: None,
-            samples: [NONE; SAMPLES_KEPT],
+            samples: Vec::new(),
             complete: 0,
             partial: NONE,
         }
@@ -220,7 +221,11 @@ impl RateMeter {
     #[cold]
     fn complete(&mut self) {
         let index = self.complete % SAMPLES_KEPT as u64;
-        self.samples[index as usize] = self.current();
+        let sample = self.current();
+        match self.samples.get_mut(index as usize) {
+            Some(oldest) => *oldest = sample,
+            None => self.samples.push(sample),
+        }
         self.complete += 1;
         self.partial = Sample::default();
         self.span = self.span.map(|[_, end]| [end, end]);
@@ -235,7 +240,7 @@ impl RateMeter {
     }
 
     fn report(&self) -> Option<DeliveryRate> {
-        let kept = &self.samples[..SAMPLES_KEPT.min(usize::try_from(self.complete).ok()?)];
+        let kept = &self.samples[..];
         let current = self.current();
         let all = kept.iter().copied().chain([current]);
         let sum = all.fold(Sample::default(), |sum, one| Sample {
@@ -251,9 +256,11 @@ impl RateMeter {
             deviation * deviation
         });
         let variance = squares.sum::<f64>() / kept.len().max(1) as f64;
-        let latest = self.complete.checked_sub(1).map_or(current, |last| {
-            self.samples[(last % SAMPLES_KEPT as u64) as usize]
+        let latest = self.complete.checked_sub(1).and_then(|last| {
+            let index = last % SAMPLES_KEPT as u64;
+            kept.get(index as usize).copied()
         });
+        let latest = latest.unwrap_or(current);
         Some(DeliveryRate {
             latest: latest.rate(),
             smoothed,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::identity::Identity;
 
 #[test]
 fn a_challenge_is_answered_until_it_is_dropped() {

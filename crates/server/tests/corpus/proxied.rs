@@ -250,44 +250,6 @@ pub(crate) fn play(bytes: &[u8]) {
     assert!(open <= most, "{open}");
 }
 
-/// After a burst, an upstream that permits one stream a connection has no more connections than those of HTTP/1.1 would be, and after
-/// a while none.
-#[test]
-fn unused_connections_of_http2_to_an_upstream_are_few_and_closed_after_a_while() {
-    let mut scene = Scene::new(true);
-    for number in 1..=LIMITS.requests {
-        let client = &mut scene.world.clients[0];
-        let id = client.open(Direction::Bidirectional);
-        let id = id.expect("a stream is permitted");
-        client.write(id, &head("GET", "/", &[]), true);
-        scene.world.pass(2 * DELAY);
-        scene.run(Duration::ZERO);
-        scene.upstream.read();
-        assert_eq!(scene.upstream.open.len(), number);
-        // SETTINGS_MAX_CONCURRENT_STREAMS of 1 (RFC 9113 §6.5.2).
-        let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1];
-        scene.upstream.send(number - 1, &settings);
-        scene.run(Duration::ZERO);
-    }
-    for connection in 0..LIMITS.requests {
-        // HEADERS with the status 204 and the end of the stream.
-        scene
-            .upstream
-            .send(connection, &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x89]);
-    }
-    for _ in 0..4 {
-        scene.run(Duration::ZERO);
-        scene.world.pass(2 * DELAY);
-    }
-    scene.upstream.read();
-    assert_eq!(scene.upstream.open.len(), LIMITS.kept);
-    scene.run(LIMITS.idle);
-    scene.run(LIMITS.idle);
-    scene.upstream.read();
-    assert_eq!(scene.upstream.open.len(), 0);
-    scene.world.end();
-}
-
 /// As of server-sent events: the client has each piece before the upstream sends the next.
 #[test]
 fn pieces_of_a_response_are_passed_on_at_once_over_http3() {

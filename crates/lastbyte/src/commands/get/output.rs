@@ -43,7 +43,7 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastHead {
     pub(super) status: u16,
-    /// Its fields.
+    /// The fields.
     pub(super) fields: Fields,
 }
 

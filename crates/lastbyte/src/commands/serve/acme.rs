@@ -31,7 +31,7 @@ use lastbyte_quic::connection::Config;
 use lastbyte_server::{Identity, Server, challenges::Challenges};
 use tokio::{runtime, task, time};
 
-use super::{Arguments, certificates};
+use super::{arguments::Arguments, certificates};
 use crate::{
     failure::Failure,
     files,

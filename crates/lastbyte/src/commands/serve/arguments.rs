@@ -105,9 +105,10 @@ pub(crate) struct Arguments {
     /// Private key of the certificate (PEM); as often as --cert, in the same order
     #[arg(long, value_name = "FILE")]
     pub(super) key: Vec<PathBuf>,
-    /// Obtain and renew a certificate for these names by ACME, and agree to the authority's terms of service
+    /// Obtain and renew a certificate for these names by ACME
     ///
-    /// The names must lead to this server: to port 443, or to port 80 and --http-listen.
+    /// You agree to the authority's terms of service. The names must lead to this server: to port 443, or to port 80 and
+    /// --http-listen.
     #[arg(
         long,
         value_name = "NAME,...",
@@ -121,7 +122,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", requires = "acme", help_heading = "ACME")]
     pub(super) acme_state: Option<PathBuf>,
     /// Email address for messages of the authority; repeatable
-    #[arg(long, value_name = "EMAIL", requires = "acme", help_heading = "ACME")]
+    #[arg(long, value_name = "EMAIL", help_heading = "ACME", hide = true)]
     pub(super) acme_contact: Vec<String>,
     /// Directory URL of the authority
     ///
@@ -135,7 +136,7 @@ pub(crate) struct Arguments {
     )]
     pub(super) acme_directory: String,
     /// CA certificates of the directory's server, in place of the system's (PEM)
-    #[arg(long, value_name = "FILE", requires = "acme", help_heading = "ACME")]
+    #[arg(long, value_name = "FILE", help_heading = "ACME", hide = true)]
     pub(super) acme_ca: Option<PathBuf>,
     /// Generate a self-signed certificate for localhost, valid for two weeks
     #[arg(long)]
@@ -199,7 +200,7 @@ pub(crate) struct Arguments {
     /// Send 103 Early Hints over HTTP/1.1 as well, also those of upstream servers
     ///
     /// Some clients of HTTP/1.1 take a 103 for the response (RFC 8297 §3).
-    #[arg(long, help_heading = "Site")]
+    #[arg(long, help_heading = "Site", hide = true)]
     pub(super) http1_hints: bool,
     /// Forward all requests to this upstream server
     ///
@@ -492,6 +493,9 @@ impl Arguments {
         let has_acme = !self.acme.is_empty();
         if has_acme && (has_files || self.self_signed) {
             return wrong("--acme cannot be combined with --cert, --key or --self-signed");
+        }
+        if !has_acme && (!self.acme_contact.is_empty() || self.acme_ca.is_some()) {
+            return wrong("`acme-contact` and `acme-ca` require `acme`");
         }
         if has_acme && !cfg!(feature = "acme") {
             return wrong(

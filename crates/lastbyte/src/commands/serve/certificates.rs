@@ -14,7 +14,7 @@ use lastbyte_driver::Clock;
 use lastbyte_server::{Identity, Server, Validity};
 use lastbyte_units::date_of_days;
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::{
     failure::Failure,
     terminal::{notice, warn_if_exposed},

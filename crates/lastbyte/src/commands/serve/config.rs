@@ -44,9 +44,9 @@ const RELOADED: [&str; 12] = [
     "ticket-keys",
     "lb-config",
 ];
-/// Those of them that a reload applies in part: the QUIC versions that are accepted need a restart.
+/// Options that a reload applies in part: the QUIC versions that are accepted need a restart.
 const RELOADED_IN_PART: [&str; 1] = ["quic-version"];
-/// Those of them that stay as they are if they are removed.
+/// Options that stay as they are if they are removed.
 const KEPT: [&str; 4] = ["cert", "key", "ticket-keys", "lb-config"];
 
 /// What names or observes a server, and does not change its responses: such options are not hashed, so that all servers

@@ -103,7 +103,12 @@ pub(crate) struct Arguments {
     ///
     /// Its congestion control or experiment gives the arms, unless there is an --arm. Keys without a meaning in virtual time
     /// are named.
-    #[arg(long, value_name = "FILE", help_heading = "Endpoints", conflicts_with_all = ["mtu", "fixed_thresholds"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Endpoints",
+        conflicts_with = "mtu"
+    )]
     pub(crate) serve_config: Option<PathBuf>,
     /// Application protocol: h3, or raw (no HTTP, as in quicly's simulator)
     #[arg(

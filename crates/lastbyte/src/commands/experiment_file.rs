@@ -1,0 +1,31 @@
+//! Experiment files, and the built-in experiment.
+
+use std::path::Path;
+
+use lastbyte_congestion::Registry;
+use lastbyte_scenario::experiment::Experiment;
+
+use crate::{failure::Failure, files};
+
+/// The name of the built-in experiment.
+pub(super) const FOUR_ARMS: &str = "four-arms";
+
+/// Reads an experiment file, or takes the built-in experiment.
+pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experiment, Failure> {
+    let Some(file) = file.filter(|file| file.as_os_str() != FOUR_ARMS) else {
+        return Ok(Experiment::four_arms());
+    };
+    let text = files::read_text(file).map_err(|error| {
+        let name = file.to_string_lossy();
+        let hint = match super::nearest(&name, [FOUR_ARMS].into_iter()) {
+            Some(known) => format!("; did you mean `{known}`?"),
+            None => format!(" (expected a file, or `{FOUR_ARMS}`)"),
+        };
+        Failure::Usage(error + &hint)
+    })?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    Experiment::parse_with(&text, registry, &mut |name| {
+        files::read_text(&folder.join(name))
+    })
+    .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))
+}
