@@ -186,12 +186,16 @@ fn the_window_of_a_body_grows_after_a_pause() {
             break;
         }
     }
-    for _ in 0..10 {
+    // Other PINGs of this kind may be on their way. Without their answers being taken, it would take the stall timeout.
+    for round_trips in 0.. {
         let sent = uploading.send();
         wait_for(&read, sent);
         uploading.round_trip();
+        if uploading.window > initial {
+            break;
+        }
+        assert!(round_trips < 100, "{}", uploading.window);
     }
-    assert!(uploading.window > initial, "{}", uploading.window);
     drop(uploading);
     serving.end();
 }
