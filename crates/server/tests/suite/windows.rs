@@ -4,7 +4,6 @@
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
-    time::Duration,
 };
 
 use lastbyte_http3::Request;
@@ -168,36 +167,6 @@ fn the_window_of_a_body_has_a_maximum_and_stays_within_the_budget() {
     let most = (256 << 10) + (1 << 20);
     assert!((1 << 20..=most).contains(&window), "a sixteenth: {window}");
     assert_eq!(budget.used(), 0, "its connection is closed");
-}
-
-/// The PING by which the server finds out whether a client that says nothing is still there.
-#[test]
-fn the_window_of_a_body_grows_after_a_pause() {
-    let (sender, read) = channel();
-    let mut all = settings(Reading(sender));
-    all.tcp.idle = Duration::from_millis(400);
-    let serving = Serving::start(all);
-    let mut uploading = Uploading::start(&serving);
-    let initial = uploading.window;
-    loop {
-        let next = next_with_flags(&mut uploading.client, |_| true);
-        let (kind, flags, ..) = next.expect("it stays open");
-        if (kind, flags & ACK) == (PING, 0) {
-            break;
-        }
-    }
-    // Other PINGs of this kind may be on their way. Without their answers being taken, it would take the stall timeout.
-    for round_trips in 0.. {
-        let sent = uploading.send();
-        wait_for(&read, sent);
-        uploading.round_trip();
-        if uploading.window > initial {
-            break;
-        }
-        assert!(round_trips < 100, "{}", uploading.window);
-    }
-    drop(uploading);
-    serving.end();
 }
 
 #[test]
