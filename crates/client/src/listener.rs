@@ -62,7 +62,7 @@ pub enum Next {
     Fetch(Box<Fetch>),
     /// Nothing before the next event. With a time, the run continues until then at least.
     Wait(Option<Time>),
-    /// The run ends. Fetches in progress fail with [`Failure::Interrupted`].
+    /// The run ends. Fetches in progress fail with [`Failure::Interrupted`](crate::failure::Failure::Interrupted).
     Stop,
 }
 
