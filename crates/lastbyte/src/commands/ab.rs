@@ -383,7 +383,6 @@ fn page(
         sweep: sweeps(arguments, experiment)?.1.or(networks(arguments)?.1),
         replay: Some(format!("lastbyte ab{}", inputs(arguments))),
         has_pictures: arguments.pictures,
-        seed: experiment.seed,
         threads: report::threads(arguments.jobs),
         title: Some(title(experiment)),
         commands: again(arguments, experiment, done, log),
@@ -485,9 +484,8 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
     let baseline = baseline.map_or("", |arm| arm.name.as_str());
     let baseline = report::shell(OsStr::new(baseline));
     let page = format!(
-        "lastbyte report {} --baseline {baseline} --seed {}",
-        report::shell(log.as_os_str()),
-        experiment.seed
+        "lastbyte report {} --baseline {baseline}",
+        report::shell(log.as_os_str())
     );
     vec![command, page]
 }
