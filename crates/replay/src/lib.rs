@@ -78,8 +78,8 @@ pub use self::{
     line::{Column, FEATURES, Feature, KEYS, Line, Selection},
     model::Effort,
     predict::{
-        Check, CheckKind, Group, GroupKind, LEVEL, LINES_MIN, LogLine, Prediction, Refusal, check,
-        imbalance, predict,
+        Check, CheckKind, Group, GroupKind, LEVEL, LINES_MIN, LogLine, Outcome, Prediction,
+        Refusal, check, imbalance, predict,
     },
     statistics::{Estimate, SHARES},
 };

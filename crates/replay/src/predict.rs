@@ -18,6 +18,10 @@ use crate::{
 pub const LEVEL: f64 = 0.9;
 /// The same of a check: one check in a hundred fails by chance.
 const CHECK_LEVEL: f64 = 0.99;
+/// The error of a check's mean beyond which it fails.
+const MEAN_MARGIN: f64 = 0.05;
+/// The same of a loss, as a share of packets.
+const LOSS_MARGIN: f64 = 0.01;
 /// Fewer lines than this are not predicted.
 pub const LINES_MIN: usize = 100;
 /// The share of lines without support beyond which nothing is predicted.
@@ -116,6 +120,18 @@ pub enum CheckKind {
     },
 }
 
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Chance and the errors of the match explain the error.
+    Holds,
+    /// They do not, but the error is small: up to 5 % of the mean, or one percentage point of loss. A real server adds
+    /// milliseconds of its own to transfers over fast paths.
+    Doubtful,
+    /// They do not, and the error is large.
+    Fails,
+}
+
 /// A prediction of what the log has, beside it.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -136,10 +152,17 @@ pub struct Check {
 }
 
 impl Check {
-    /// Whether the error is larger than chance and the errors of the match explain.
+    /// The result.
     #[must_use]
-    pub fn fails(&self) -> bool {
-        !self.mean.contains(0.0) || self.loss.is_some_and(|loss| !loss.contains(0.0))
+    pub fn outcome(&self) -> Outcome {
+        let of = |error: &Estimate, margin: f64| match error {
+            error if error.contains(0.0) => Outcome::Holds,
+            error if error.value.abs() <= margin => Outcome::Doubtful,
+            _ => Outcome::Fails,
+        };
+        let loss = self.loss.as_ref();
+        let loss = loss.map_or(Outcome::Holds, |loss| of(loss, LOSS_MARGIN));
+        of(&self.mean, MEAN_MARGIN).max(loss)
     }
 
     /// The mean error of the percentiles, without signs.

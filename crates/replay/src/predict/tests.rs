@@ -167,7 +167,7 @@ fn a_check_holds_for_the_stack_of_the_bank_and_fails_for_a_slower_one() {
         arm: "old".to_owned(),
     };
     let holds = check(&bank, &log, &kind, effort(), 1).expect("a check");
-    assert!(!holds.fails(), "{holds:?}");
+    assert_eq!(holds.outcome(), Outcome::Holds, "{holds:?}");
     for line in &mut log {
         let ttlb = line.line.get(Column::Ttlb).map(|ttlb| ttlb * 1.5);
         let numbers = line.line.numbers().enumerate();
@@ -182,7 +182,41 @@ fn a_check_holds_for_the_stack_of_the_bank_and_fails_for_a_slower_one() {
         line.line = Line::of_numbers(numbers.collect::<Vec<_>>());
     }
     let fails = check(&bank, &log, &kind, effort(), 1).expect("a check");
-    assert!(fails.fails(), "{fails:?}");
+    assert_eq!(fails.outcome(), Outcome::Fails, "{fails:?}");
+}
+
+#[test]
+fn small_errors_that_chance_does_not_explain_are_doubtful() {
+    let estimate = |value: f64, half: f64| Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+    };
+    let check = |mean, loss| Check {
+        kind: CheckKind::Own {
+            arm: "old".to_owned(),
+        },
+        lines: 1000,
+        predicted_ms: 100.0,
+        true_ms: 100.0,
+        mean,
+        loss,
+        percentiles: Vec::new(),
+    };
+    let outcome = |mean, loss| check(mean, loss).outcome();
+    assert_eq!(outcome(estimate(-0.2, 0.3), None), Outcome::Holds);
+    assert_eq!(outcome(estimate(-0.03, 0.02), None), Outcome::Doubtful);
+    assert_eq!(outcome(estimate(0.06, 0.05), None), Outcome::Fails);
+    let good = estimate(0.01, 0.02);
+    assert_eq!(
+        outcome(good, Some(estimate(0.008, 0.001))),
+        Outcome::Doubtful
+    );
+    assert_eq!(outcome(good, Some(estimate(0.012, 0.001))), Outcome::Fails);
+    assert_eq!(
+        outcome(estimate(0.06, 0.05), Some(estimate(0.0, 0.1))),
+        Outcome::Fails
+    );
 }
 
 #[test]

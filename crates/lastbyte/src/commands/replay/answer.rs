@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use lastbyte_replay::{
-    Check, CheckKind, Estimate, GroupKind, LEVEL, LogLine, Prediction, imbalance,
+    Check, CheckKind, Estimate, GroupKind, LEVEL, LogLine, Outcome, Prediction, imbalance,
 };
 use lastbyte_report::replay::{Curve, Page, Section, Tile};
 use serde_json::{Value, json};
@@ -101,8 +101,10 @@ impl Answer {
     pub(super) fn add_check(&mut self, check: Result<Check, String>) {
         match check {
             Ok(check) => {
-                if check.fails() {
-                    self.reasons.push(format!("{}: the simulated stack is not that of the log, or its networks are outside of the prior", sentence(&check)));
+                match check.outcome() {
+                    Outcome::Holds => {}
+                    Outcome::Doubtful => self.warnings.push(format!("{}: more than chance explains; predictions may be wrong by as much", sentence(&check))),
+                    Outcome::Fails => self.reasons.push(format!("{}: the simulated stack is not that of the log, or its networks are outside of the prior", sentence(&check))),
                 }
                 self.checks.push(check);
             }
@@ -198,7 +200,7 @@ impl Answer {
                 CheckKind::Own { arm } => (arm, None),
             };
             json!({
-                "from": from, "predicts": to, "lines": check.lines, "fails": check.fails(),
+                "from": from, "predicts": to, "lines": check.lines, "outcome": result(check),
                 "predicted_ms": check.predicted_ms, "true_ms": check.true_ms,
                 "mean_error": estimate(&check.mean), "loss_error": check.loss.as_ref().map(estimate),
                 "curve_error": check.curve(), "percentile_errors": curve(&check.percentiles),
@@ -276,12 +278,12 @@ impl Answer {
                 percent(&check.mean),
                 check.loss.as_ref().map_or("–".to_owned(), points),
                 format!("{:.1} %", check.curve() * 100.0),
-                if check.fails() { "fails" } else { "holds" }.to_owned(),
+                result(check).to_owned(),
             ]
         });
         vec![Section {
             title: "Check: what the log has, predicted".to_owned(),
-            text: "Error of the prediction by percentile of TTLB. A check fails if 0 is outside of the 99 % interval of the mean.".to_owned(),
+            text: "Error of the prediction by percentile of TTLB. A check whose 99 % interval does not contain 0 is doubtful, and fails beyond 5 % of the mean or a percentage point of loss.".to_owned(),
             curves: curves.collect(),
             header: ["check", "lines", "predicted mean", "true mean", "error", "error of loss", "error of the curve", ""].map(str::to_owned).to_vec(),
             rows: rows.collect(),
@@ -361,6 +363,14 @@ fn name(check: &Check) -> String {
     }
 }
 
+fn result(check: &Check) -> &'static str {
+    match check.outcome() {
+        Outcome::Holds => "holds",
+        Outcome::Doubtful => "doubtful",
+        Outcome::Fails => "fails",
+    }
+}
+
 fn sentence(check: &Check) -> String {
     let loss = check
         .loss
@@ -373,7 +383,7 @@ fn sentence(check: &Check) -> String {
         check.true_ms,
         percent(&check.mean),
         check.curve() * 100.0,
-        if check.fails() { "fails" } else { "holds" }
+        result(check)
     )
 }
 
