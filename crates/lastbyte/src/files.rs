@@ -78,12 +78,21 @@ pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
-/// Returns an error if the file exists.
+/// Returns an error if the file exists; --force overwrites it.
 pub(crate) fn check_absent(path: &Path) -> Result<(), Failure> {
+    absent(path, "; --force overwrites it")
+}
+
+/// Returns an error if the file exists.
+pub(crate) fn check_new(path: &Path) -> Result<(), Failure> {
+    absent(path, "")
+}
+
+fn absent(path: &Path, remedy: &str) -> Result<(), Failure> {
     // A device may be written to.
     if path.metadata().is_ok_and(|about| about.is_file()) {
         return Err(Failure::Usage(format!(
-            "`{}` exists (expected a new file; --force overwrites it)",
+            "`{}` exists (expected a new file{remedy})",
             path.display()
         )));
     }

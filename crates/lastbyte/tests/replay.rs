@@ -80,6 +80,15 @@ fn arm(name: &str) -> impl Iterator<Item = Value> {
         .cloned()
 }
 
+/// The same transfers on other connections.
+fn on_other_connections(lines: impl Iterator<Item = Value>) -> impl Iterator<Item = Value> {
+    lines.map(|mut line| {
+        let number = line["conn_id"].as_u64().expect("a number");
+        line["conn_id"] = (number + 1_000_000).into();
+        line
+    })
+}
+
 /// Replays `a.ndjson` with a small bank. Returns the exit code and the JSON.
 fn replay(folder: &Path, arguments: &[&str]) -> (i32, Value) {
     let bank = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replay-bank");
@@ -144,6 +153,16 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     let page = fs::read(folder.join("replay.html")).expect("a page");
     let log = fs::read_to_string(folder.join("new.ndjson")).expect("a log");
     assert!(log.lines().count() > 400);
+    // The files of an earlier run are not overwritten: one may be a log.
+    let output = run(
+        &folder,
+        &["replay", "a.ndjson", "--arm", "bbr", "--log", "a.ndjson"],
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`a.ndjson` exists"));
+    for file in ["new.ndjson", "mine.toml"] {
+        fs::rename(folder.join(file), folder.join(format!("first-{file}"))).expect("a file");
+    }
     let (_, again) = replay(&folder, &arguments);
     assert_eq!(json, again);
     assert_eq!(page, fs::read(folder.join("replay.html")).expect("a page"));
@@ -152,6 +171,7 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
         &["report", "new.ndjson", "--baseline", "slow-start"],
     );
     assert!(report.status.success(), "{}", stderr(&report));
+    assert!(stderr(&report).contains("The lines are predictions of `lastbyte replay`"));
     let experiment = "name = \"mine\"\npopulation = \"mine.toml\"\n[[arms]]\nname = \"a\"\nspec = \"cubic\"\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";
     fs::write(folder.join("mine-ab.toml"), experiment).expect("a file");
     let ab = run(&folder, &["ab", "mine-ab.toml", "--connections", "8"]);
@@ -177,19 +197,13 @@ fn an_arm_of_the_log_is_predicted_from_the_other_before_the_answer() {
         &folder,
         lines
             .cloned()
-            .chain(arm("slow-start"))
-            .chain(arm("rapid-start")),
+            .chain(on_other_connections(arm("slow-start")))
+            .chain(on_other_connections(arm("rapid-start"))),
     );
-    let (code, json) = replay(
-        &folder,
-        &[
-            "--arm",
-            "ten=cubic:initial-window=10p",
-            "--baseline",
-            "slow-start",
-        ],
-    );
+    let (code, json) = replay(&folder, &["--arm", "ten=cubic:initial-window=10p"]);
     assert_eq!(code, 0, "{}", json["reasons"]);
+    // As in a report.
+    assert_eq!(json["baseline"], "slow-start");
     let checks = json["checks"].as_array().expect("checks");
     let predicted: Vec<&Value> = checks.iter().map(|check| &check["predicts"]).collect();
     assert_eq!(
@@ -262,7 +276,8 @@ fn a_log_that_does_not_resemble_the_simulated_paths_is_refused_with_the_reason()
     });
     let by_site: Vec<Value> = by_site.cloned().collect();
     // As many lines as a check needs.
-    let by_site = by_site.iter().chain(&by_site).cloned().collect();
+    let more = on_other_connections(by_site.clone().into_iter());
+    let by_site = by_site.iter().cloned().chain(more).collect();
     refused("arms by site", by_site, "at different sites");
 }
 
@@ -301,6 +316,29 @@ fn bad_input_is_named_with_the_remedy() {
         assert!(errors.contains(expected), "{errors}");
         assert!(!folder.join("replay.html").exists() && !folder.join("replay-bank").exists());
     }
+    // H2O's lines have no arm, but what they ran, with the names of a report.
+    let h2o = |rapid: u8, jump: u32| {
+        format!(
+            "{{\"module\":\"h2o\",\"num-rapid-start\":{rapid},\"jumpstart.cwnd\":{jump},\"ttlb\":10,\"content_length\":300000,\"num-packets.sent\":9,\"num-packets.lost\":0}}\n"
+        )
+    };
+    let text = [h2o(0, 0), h2o(1, 0), h2o(0, 9000), h2o(1, 9000)].concat();
+    fs::write(folder.join("a.ndjson"), text).expect("a log");
+    let output = run(
+        &folder,
+        &["replay", "a.ndjson", "--arm", "bbr", "--baseline", "none"],
+    );
+    let expected = "(expected jumpstart, rapid-no-jump, rapid-start, slow-start)";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    write(&folder, arm("slow-start"));
+    let output = run(&folder, &["replay", "a.ndjson", "a.ndjson", "--arm", "bbr"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("about 50 % of the lines are copies of others"),
+        "{}",
+        stderr(&output)
+    );
+    fs::write(folder.join("a.ndjson"), line("bbr", "x")).expect("a log");
     let output = run(
         &folder,
         &["replay", "a.ndjson", "--arm", "cubic", "--baseline", "none"],

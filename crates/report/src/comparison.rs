@@ -57,7 +57,9 @@ mod warnings;
 use self::analysis::Analysis;
 pub use self::{
     error::Error,
-    settings::{Metric, Panel, Settings, Sweep},
+    queries::h2o_arm,
+    settings::{BASELINES, Metric, Panel, Settings, Sweep},
+    warnings::PREDICTIONS,
 };
 use crate::{raster, scene::Scene, svg};
 

@@ -18,6 +18,8 @@ use crate::{Code, StreamError, Transport, config::StallLimit, message::check::Re
 
 /// The number of checks of a body per timeout: a slow one is cancelled after 1 to 1.25 timeouts.
 const CHECKS: u32 = 8;
+/// The shortest time between two checks: a check that is due again at once would end no turn.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// The progress of one direction of a stream, and when it was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +114,8 @@ impl Connection {
         if self.shared.side == Side::Client || self.stalls_at.is_some_and(|at| at > now) {
             return;
         }
-        self.stalls_at = (!self.streams.is_empty()).then(|| now + limit.timeout / CHECKS);
+        let period = (limit.timeout / CHECKS).max(PERIOD_MIN);
+        self.stalls_at = (!self.streams.is_empty()).then(|| now + period);
         // The handshake has a limit of its own, and nothing can be acknowledged yet.
         if transport.is_handshaking() {
             return;

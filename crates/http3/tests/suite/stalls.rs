@@ -192,6 +192,28 @@ fn an_intermittent_response_of_few_bytes_is_not_aborted() {
     assert_eq!(given_up(&pair), []);
 }
 
+/// A turn lasts until nothing is due: a check that is due again at once would end none.
+#[test]
+fn the_next_check_is_later_however_short_the_limit() {
+    let config = Config {
+        limits: Limits {
+            stall: Some(StallLimit {
+                timeout: Duration::ZERO,
+                ..StallLimit::default()
+            }),
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
+    let mut pair = server_for(10_000, 1 << 20, &config);
+    pair.client.open(BIDI, &head(&GET), true);
+    pair.pass(4 * DELAY);
+    let now = pair.now;
+    let (http3, quic) = pair.server.http3();
+    while http3.poll(quic, now).is_some() {}
+    assert!(http3.deadline().is_none_or(|due| due > now));
+}
+
 #[test]
 fn without_a_stall_limit_no_response_is_aborted() {
     let config = Config {

@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
     /// Remove a client (with --apart, a connection) after this idle time
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = values::time_limit)]
     idle: Duration,
     /// Give each client another port towards the server at this interval, as a NAT that restarts
     ///
@@ -182,6 +182,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             plan.sharing = Sharing::Shared;
         }
         let to = address(&arguments.to)?;
+        if values::reaches(to, arguments.listen) {
+            return Err(Failure::Usage(format!(
+                "--to: `{}`: the address of --listen (expected another one)",
+                arguments.to
+            )));
+        }
         let relay = Relay::start(Settings {
             listen: arguments.listen,
             to,

@@ -97,7 +97,7 @@ pub(crate) struct Arguments {
     /// Time without packets after which a client address is removed
     ///
     /// Longer than the idle timeout of the servers: a client that returns later has another port for them.
-    #[arg(long, value_name = "SPAN", default_value = "120s", value_parser = units::span, help_heading = "Limits")]
+    #[arg(long, value_name = "SPAN", default_value = "120s", value_parser = values::time_limit, help_heading = "Limits")]
     idle: Duration,
     /// Maximum TCP connections; 0 disables TCP
     ///
@@ -118,7 +118,7 @@ enum Retry {
 
 /// Balances until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let file = FleetFile::read(&arguments.config)?;
+    let file = read(&arguments.config, arguments.listen)?;
     if arguments.retry == Retry::Always && file.fleet.retry.is_none() {
         return Err(Failure::Usage(format!(
             "--retry always: `{}` has no [retry]",
@@ -279,6 +279,21 @@ async fn balance(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads the configuration file of a balancer with this address.
+fn read(path: &Path, address: SocketAddr) -> Result<FleetFile, Failure> {
+    let file = FleetFile::read(path)?;
+    let mut servers = file.fleet.servers.iter();
+    match servers.find(|server| values::reaches(server.address, address)) {
+        None => Ok(file),
+        Some(own) => Err(Failure::Usage(format!(
+            "`{}`: server {}: `{}` is the address of the balancer (expected another one)",
+            path.display(),
+            own.id,
+            own.address
+        ))),
+    }
+}
+
 /// A number of things: `1 server`, `2 servers`.
 fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -293,7 +308,7 @@ impl Control {
     fn reload(&mut self) {
         // Before it is read: a change meanwhile is then noticed.
         self.seen = seen(&self.path);
-        match FleetFile::read(&self.path) {
+        match read(&self.path, self.forwarder.address()) {
             Ok(file) if file == self.file => notice("reloaded: no change"),
             Ok(file) => {
                 self.health.set_servers(&file);

@@ -16,6 +16,7 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::json::Object;
 use lastbyte_replay::{CheckKind, Effort, LogLine, Prediction};
+use lastbyte_report::comparison::{BASELINES, PREDICTIONS};
 use lastbyte_scenario::{Arm, experiment::Experiment};
 use lastbyte_units as units;
 
@@ -39,8 +40,8 @@ Examples:
   # Two new arms; the log's arm `control` ran this congestion control.
   lastbyte replay conns.ndjson --arm rapid-start --arm jumpstart \\
     --spec control=slow-start
-  # A test: an arm that is the logged one under another name changes nothing.
-  lastbyte replay ab/conns.ndjson --arm again=slow-start
+  # A test: an arm that is the baseline under another name changes nothing.
+  lastbyte replay ab/conns.ndjson --baseline slow-start --arm again=slow-start
 
 Lines of the baseline arm are matched with simulated paths, whose outcome under the new arm is known. The answer is for these connections as logged: their sizes, paths and hours, with no change of demand. Before it, what the log has is predicted: each arm from the baseline, and the times of the baseline without using them. If that fails, or the lines resemble no simulated path, there is no prediction; the reason is printed, and the exit code is 3.
 
@@ -61,7 +62,7 @@ pub(crate) struct Arguments {
     /// Congestion control of an arm of the log whose name is not a spec: NAME=SPEC; repeatable
     #[arg(long, value_name = "NAME=SPEC")]
     spec: Vec<String>,
-    /// Arm of the log whose lines are predicted [default: the one with the most lines]
+    /// Arm of the log whose lines are predicted [default: baseline or slow-start, else the one with the most lines]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
     /// Directory of the simulated paths
@@ -99,7 +100,15 @@ const NO_ANSWER: u8 = 3;
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     files::check_is_page(&arguments.out)?;
+    files::check_page_name("--out", &arguments.out, "")?;
     files::check_folder_of(&arguments.out)?;
+    for file in [&arguments.log, &arguments.population]
+        .into_iter()
+        .flatten()
+    {
+        files::check_new(file)?;
+        files::check_folder_of(file)?;
+    }
     let new = Arm::parse_all(&arguments.arm, registry)
         .map_err(|error| Failure::Usage(format!("--arm: {error}")))?;
     let specs = Arm::parse_all(&arguments.spec, registry)
@@ -183,6 +192,17 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let text = population::text(&bank, &first.weights, |seed| store.draw(seed), registry)?;
         files::write(path, text.as_bytes())?;
     }
+    if !is_answered {
+        for file in [&arguments.log, &arguments.population]
+            .into_iter()
+            .flatten()
+        {
+            notice(format!(
+                "`{}` was not written: there is no prediction",
+                file.display()
+            ));
+        }
+    }
     if arguments.json {
         print(answer.json(&shown))?;
     } else {
@@ -238,13 +258,17 @@ fn logged_arms(log: &Log, specs: &[Arm], registry: &Registry) -> Result<Vec<Arm>
 }
 
 fn baseline(arguments: &Arguments, log: &Log) -> Result<String, Failure> {
-    let most = log
-        .usable
-        .iter()
-        .max_by_key(|(name, count)| (**count, core::cmp::Reverse(*name)));
-    let most = most.map(|(name, _)| name.clone()).unwrap_or_default();
     match &arguments.baseline {
-        None => Ok(most),
+        None => {
+            let mut named = BASELINES.into_iter();
+            let named = named.find(|name| log.usable.contains_key(*name));
+            let most = log
+                .usable
+                .iter()
+                .max_by_key(|(name, count)| (**count, core::cmp::Reverse(*name)));
+            let most = most.map(|(name, _)| name.clone()).unwrap_or_default();
+            Ok(named.map_or(most, str::to_owned))
+        }
         Some(name) if log.usable.contains_key(name) => Ok(name.clone()),
         Some(name) => {
             let names: Vec<&str> = log.usable.keys().map(String::as_str).collect();
@@ -310,7 +334,7 @@ fn write_log(
                     (whole(Column::Sent) as f64 * lost).round() as u64,
                 )
                 .boolean("complete", true)
-                .text("experiment", "replay")
+                .text("experiment", PREDICTIONS)
                 .text("arm", arm);
             if let Some(site) = &line.site {
                 object.text("site", site);

@@ -1,7 +1,7 @@
 //! Parsers of option values that all commands share. Errors name the expected form. The grammar is that of
 //! [`lastbyte_units`].
 
-use core::{num::NonZeroUsize, ops::RangeInclusive};
+use core::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
@@ -34,6 +34,22 @@ impl Aead {
             Self::Ring => AeadChoice::pinned(AeadProvider::Ring),
         }
     }
+}
+
+/// Whether packets to one address arrive at a socket that is bound to the other: they would be forwarded for ever.
+pub(crate) fn reaches(to: SocketAddr, bound: SocketAddr) -> bool {
+    let (ip, own) = (to.ip().to_canonical(), bound.ip().to_canonical());
+    let is_here = ip == own || own.is_unspecified() && (ip.is_loopback() || ip.is_unspecified());
+    to.port() == bound.port() && is_here
+}
+
+/// Parses a time limit: a span of at least a millisecond, since a limit that has passed at once ends everything.
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+    let span = units::span(text).map_err(|error| error.to_string())?;
+    if span < Duration::from_millis(1) {
+        return Err("expected at least 1ms".into());
+    }
+    Ok(span)
 }
 
 /// Parses an address, or a port of 127.0.0.1.
@@ -177,5 +193,28 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn an_address_reaches_a_socket_that_is_bound_to_it_or_to_all_addresses() {
+        let reaches = |to: &str, bound: &str| {
+            let [to, bound] = [to, bound].map(|text| text.parse().expect("an address"));
+            super::reaches(to, bound)
+        };
+        assert!(reaches("127.0.0.1:9", "127.0.0.1:9"));
+        assert!(reaches("127.0.0.1:9", "[::]:9"));
+        assert!(reaches("[::1]:9", "0.0.0.0:9"));
+        assert!(reaches("[::ffff:127.0.0.1]:9", "127.0.0.1:9"));
+        assert!(!reaches("127.0.0.1:9", "127.0.0.1:8"));
+        assert!(!reaches("192.0.2.1:9", "[::]:9"));
+        assert!(!reaches("127.0.0.2:9", "127.0.0.1:9"));
+    }
+
+    #[test]
+    fn a_time_limit_that_has_passed_at_once_is_refused() {
+        for text in ["0s", "1ns", "999us"] {
+            assert!(super::time_limit(text).is_err(), "{text}");
+        }
+        assert_eq!(super::time_limit("1ms"), Ok(Duration::from_millis(1)));
     }
 }

@@ -14,7 +14,7 @@ use super::{
     power::Power,
     queries::{self, Dialect, QueryBuilder, Subgroup, chart_shares},
     rules::LeftOut,
-    settings::Settings,
+    settings::{BASELINES, Settings},
 };
 use crate::statistics::{
     Counts, Z_95,
@@ -31,8 +31,6 @@ pub(super) const TABLE: [(usize, &str); 6] = [
     (95, "P95"),
     (99, "P99"),
 ];
-/// Default names of the baseline.
-const BASELINES: [&str; 2] = ["baseline", "slow-start"];
 /// A subgroup with fewer connections than this in an arm is reported as small.
 pub(super) const SMALL: u64 = 200;
 /// The page shows the share of the mean that this many of the largest values have.

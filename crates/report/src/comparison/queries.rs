@@ -158,8 +158,9 @@ fn of(key: Key) -> String {
     format!("_[\"{key}\"]")
 }
 
-/// The arm by the flags that H2O writes.
-fn h2o_arm() -> String {
+/// An expression of the query language that gives the arm of a line of H2O's, by the flags that it writes.
+#[must_use]
+pub fn h2o_arm() -> String {
     let (rapid, jump) = (of(NUM_RAPID_START), of(JUMPSTART_CWND));
     format!(
         r#"{rapid} > 0 ? ({jump} > 0 ? "rapid-start" : "rapid-no-jump") : ({jump} > 0 ? "jumpstart" : "slow-start")"#

@@ -2,6 +2,9 @@
 
 use lastbyte_record::connection_log::schema;
 
+/// Names of arms that are the baseline if the settings name none.
+pub const BASELINES: [&str; 2] = ["baseline", "slow-start"];
+
 /// A value of each connection, which the arms are compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {

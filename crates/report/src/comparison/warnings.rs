@@ -10,9 +10,19 @@ use super::{
 };
 use crate::statistics::Counts;
 
+/// The name of the experiment in lines that `lastbyte replay --log` writes.
+pub const PREDICTIONS: &str = "predictions of replay";
+
 /// What needs action before the results are used.
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
+    if analysis.experiment.as_deref() == Some(PREDICTIONS) {
+        all.push(
+            "The lines are predictions of `lastbyte replay`, and not measurements: intervals are of the drawn lines alone. The page of \
+             `replay` has those of the prediction."
+                .to_owned(),
+        );
+    }
     if let Some(trouble) = &analysis.trouble {
         all.push(format!(
             "The log could not be read to its end; this report covers the part that was read. {trouble}"

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::log::Log;
 
+/// The number of curves that a chart has colours for.
+const CURVES_MAX: usize = 4;
+
 /// What the prediction is, and is not.
 const WHAT: &str = "A prediction for these connections as logged: the same sizes, paths and hours, with no change of demand, and no effect of the \
                     connections on each other beyond the simulated path.";
@@ -76,6 +79,12 @@ impl Answer {
                 log.incomplete
             ));
         }
+        if log.copies > 0.0 {
+            answer.warnings.push(format!(
+                "about {:.1} % of the lines are copies of others, and are left out",
+                100.0 * log.copies
+            ));
+        }
         if log.without_statistics + log.without_arm > 0 {
             answer.warnings.push(format!(
                 "{} lines without statistics of QUIC and {} without an arm are left out",
@@ -83,6 +92,7 @@ impl Answer {
             ));
         }
         for (count, what) in [
+            (log.without_time, "transfers without a usable `ttlb`"),
             (log.other_sizes, "objects below 50 kB or from 12.8 MB on"),
             (
                 log.resumed,
@@ -104,7 +114,7 @@ impl Answer {
                 match check.outcome() {
                     Outcome::Holds => {}
                     Outcome::Doubtful => self.warnings.push(format!("{}: more than chance explains; predictions may be wrong by as much", sentence(&check))),
-                    Outcome::Fails => self.reasons.push(format!("{}: the simulated stack is not that of the log, or its networks are outside of the prior", sentence(&check))),
+                    Outcome::Fails => self.reasons.push(format!("{}: an arm of the log ran another congestion control (--spec NAME=SPEC), the simulated stack is not that of the log, or its networks are outside of the prior", sentence(&check))),
                 }
                 self.checks.push(check);
             }
@@ -156,27 +166,28 @@ impl Answer {
                 "\n{} in place of {}, on {} of {} lines:",
                 prediction.to, prediction.from, prediction.groups[0].lines, self.usable
             );
+            let _ = writeln!(
+                text,
+                "  {:<14} {:>6}  {:<26} loss",
+                "", "lines", "mean TTLB"
+            );
             for group in &prediction.groups {
                 let _ = writeln!(
                     text,
-                    "  {:<18} {:>6} lines  mean TTLB {:<26} loss {:<32} slower by > 5 %: {}",
+                    "  {:<14} {:>6}  {:<26} {}",
                     group.title,
                     group.lines,
                     percent(&group.mean),
                     points(&group.loss),
-                    share(&group.slower)
                 );
             }
-            let curve = prediction.groups[0].percentiles.iter();
-            let at: Vec<String> = curve
-                .filter(|(share, _)| {
-                    [0.05, 0.25, 0.5, 0.75, 0.95]
-                        .iter()
-                        .any(|one| (one - share).abs() < 1e-9)
-                })
-                .map(|(share, change)| format!("P{:.0} {}", share * 100.0, percent(change)))
-                .collect();
-            let _ = writeln!(text, "  {}", at.join("; "));
+            let all = &prediction.groups[0];
+            let _ = writeln!(text, "  slower by more than 5 %: {}", share(&all.slower));
+            for (share, change) in &all.percentiles {
+                if [5, 25, 50, 75, 95].contains(&((share * 100.0).round() as u32)) {
+                    let _ = writeln!(text, "  P{:<3.0} {}", share * 100.0, percent(change));
+                }
+            }
         }
         let _ = writeln!(
             text,
@@ -265,36 +276,47 @@ impl Answer {
         if self.checks.is_empty() {
             return Vec::new();
         }
-        let curves = self.checks.iter().map(|check| Curve {
+        // The reverse predictions are in the table alone: the chart would be crowded.
+        let shown = self.checks.iter().filter(|check| match &check.kind {
+            CheckKind::Own { .. } => true,
+            CheckKind::Arm { from, .. } => *from == self.baseline,
+        });
+        let curves = shown.take(CURVES_MAX).map(|check| Curve {
             name: name(check),
             points: in_percent(&check.percentiles),
         });
         let rows = self.checks.iter().map(|check| {
             vec![
                 name(check),
-                check.lines.to_string(),
-                format!("{:.1} ms", check.predicted_ms),
-                format!("{:.1} ms", check.true_ms),
+                result(check).to_owned(),
                 percent(&check.mean),
                 check.loss.as_ref().map_or("–".to_owned(), points),
                 format!("{:.1} %", check.curve() * 100.0),
-                result(check).to_owned(),
+                format!("{:.1} ms", check.predicted_ms),
+                format!("{:.1} ms", check.true_ms),
+                check.lines.to_string(),
             ]
         });
         vec![Section {
             title: "Check: what the log has, predicted".to_owned(),
-            text: "Error of the prediction by percentile of TTLB. A check whose 99 % interval does not contain 0 is doubtful, and fails beyond 5 % of the mean or a percentage point of loss.".to_owned(),
+            text: "Error of the prediction by percentile of TTLB, with geometric means in the table. A check whose 99 % interval does not contain 0 is doubtful, and fails beyond 5 % of the mean or a percentage point of loss.".to_owned(),
             curves: curves.collect(),
-            header: ["check", "lines", "predicted mean", "true mean", "error", "error of loss", "error of the curve", ""].map(str::to_owned).to_vec(),
+            header: ["check", "", "error of the mean", "error of loss", "error of the curve", "predicted mean", "true mean", "lines"].map(str::to_owned).to_vec(),
             rows: rows.collect(),
         }]
     }
 
     fn sections(&self, one: &Prediction) -> Vec<Section> {
         let header = |first: &str| {
-            [first, "lines", "mean TTLB", "loss", "slower by > 5 %"]
-                .map(str::to_owned)
-                .to_vec()
+            [
+                first,
+                "lines",
+                "geometric mean of TTLB",
+                "loss",
+                "slower by > 5 %",
+            ]
+            .map(str::to_owned)
+            .to_vec()
         };
         let rows = |kind: GroupKind| -> Vec<Vec<String>> {
             let of_kind = one.groups.iter().filter(|group| group.kind == kind);
@@ -344,7 +366,7 @@ impl Answer {
 fn tile(one: &Prediction) -> Tile {
     let all = &one.groups[0];
     Tile {
-        name: format!("{}: mean TTLB", one.to),
+        name: format!("{}: geometric mean of TTLB", one.to),
         value: format!("{:+.1} %", all.mean.value * 100.0),
         note: format!(
             "{:+.1} to {:+.1} %; loss {}; {} slower by > 5 %",

@@ -6,16 +6,19 @@ use std::{collections::BTreeMap, path::PathBuf};
 use lastbyte_query::{Options, Query, Value};
 use lastbyte_record::connection_log::{keys, tcp::TRANSPORT};
 use lastbyte_replay::{Column, KEYS, Line, LogLine};
+use lastbyte_report::comparison::h2o_arm;
 use lastbyte_units::SplitMix64;
 
 use crate::{commands::report, failure::Failure};
 
 /// The columns before the numbers.
-const HEAD: usize = 6;
+const HEAD: usize = 9;
 /// The sizes of the bank, in bytes.
 const SIZES: core::ops::Range<f64> = 50e3..12.8e6;
 /// More arms than this are a mistake.
 const ARMS_MAX: usize = 16;
+/// The share of copies beyond which a log is refused.
+const COPIES_MAX: f64 = 0.01;
 
 /// A log.
 pub(super) struct Log {
@@ -27,6 +30,8 @@ pub(super) struct Log {
     pub(super) without_arm: u64,
     /// Incomplete transfers.
     pub(super) incomplete: u64,
+    /// Complete transfers without a usable time.
+    pub(super) without_time: u64,
     /// Lines of connections over TCP, or without statistics.
     pub(super) without_statistics: u64,
     /// Connections that started at the rate of an earlier one.
@@ -34,19 +39,19 @@ pub(super) struct Log {
     /// Objects smaller or larger than those of the bank.
     pub(super) other_sizes: u64,
     pub(super) experiment: Option<String>,
+    /// The share of the sampled lines that are copies of others.
+    pub(super) copies: f64,
 }
 
 fn query() -> String {
     let of = |key: &str| format!("_[\"{key}\"]");
-    let rapid = of(keys::NUM_RAPID_START.name());
-    let jump = of(keys::JUMPSTART_CWND.name());
     let module = of(keys::MODULE.name());
     let arm = of(keys::ARM.name());
     // H2O's lines have no arm, but what they ran.
-    let h2o = format!(
-        r#"{rapid} > 0 ? ({jump} > 0 ? "rapid-start-jump" : "rapid-start") : ({jump} > 0 ? "jumpstart" : "slow-start")"#
-    );
-    let h2o = format!("({module} == \"h2o\" && {rapid} != nil && {jump} != nil) ? ({h2o}) : nil");
+    let flags = [keys::NUM_RAPID_START, keys::JUMPSTART_CWND]
+        .map(|key| format!("{} != nil", of(key.name())))
+        .join(" && ");
+    let h2o = format!("({module} == \"h2o\" && {flags}) ? ({}) : nil", h2o_arm());
     let mut columns = vec![
         format!("{arm} || ({h2o})"),
         of(keys::SITE.name()),
@@ -54,9 +59,26 @@ fn query() -> String {
         of(keys::COMPLETE.name()),
         of(TRANSPORT.name()),
         of(keys::JUMPSTART_PREV_RATE.name()),
+        // Which connection it is.
+        of(keys::TIME.name()),
+        of(keys::CONN_ID.name()),
+        of(keys::SEED.name()),
     ];
     columns.extend(KEYS.iter().map(|key| of(key)));
     format!("[{}]", columns.join(", "))
+}
+
+/// A number of the connection, the same in a copy of its line. `None` if nothing in the line says which connection it is.
+fn identity(head: &[Value], cells: &[Value]) -> Option<u64> {
+    let [.., time, connection, seed] = head else {
+        return None;
+    };
+    let number = |cell: &Value| cell.as_f64().unwrap_or(-1.0).to_bits();
+    let is_known = !seed.is_null() || (!time.is_null() && !connection.is_null());
+    is_known.then(|| {
+        let numbers = [time, connection, seed].into_iter().chain(cells);
+        numbers.fold(0, |hash, cell| SplitMix64::stream(hash, number(cell)).at(0))
+    })
 }
 
 /// Reads logs, and keeps at most `most` lines of an arm, drawn at random.
@@ -76,12 +98,14 @@ pub(super) fn read(
         usable: BTreeMap::new(),
         without_arm: 0,
         incomplete: 0,
+        without_time: 0,
         without_statistics: 0,
         resumed: 0,
         other_sizes: 0,
         experiment: None,
+        copies: 0.0,
     };
-    let mut samples: BTreeMap<String, BTreeMap<(u64, u64), LogLine>> = BTreeMap::new();
+    let mut samples: BTreeMap<String, BTreeMap<(u64, u64), (LogLine, u64)>> = BTreeMap::new();
     let mut failure = None;
     let mut row_number = 0_u64;
     let outcome = query.for_each(report::inputs(paths)?, |row| {
@@ -106,8 +130,10 @@ pub(super) fn read(
         let is_complete = head.get(3).and_then(Value::as_bool) != Some(false);
         if line.loss().is_none() {
             log.without_statistics += 1;
-        } else if !is_complete || line.log_ttlb().is_none() {
+        } else if !is_complete {
             log.incomplete += 1;
+        } else if line.log_ttlb().is_none() {
+            log.without_time += 1;
         } else if head.get(5).and_then(Value::as_f64) > Some(0.0) {
             log.resumed += 1;
         } else if line.get(Column::Size).is_some_and(|size| !SIZES.contains(&size)) {
@@ -120,7 +146,9 @@ pub(super) fn read(
                 return ControlFlow::Break(());
             }
             let count = log.usable.entry(arm.to_owned()).or_default();
-            let place = SplitMix64::stream(seed, row_number).at(0);
+            // A copy has the place of its original, so that the sample shows both or neither.
+            let place = identity(head, cells).map_or((row_number, row_number), |it| (it, 0));
+            let place = (SplitMix64::stream(seed, place.0).at(0), place.1);
             let sample = samples.entry(arm.to_owned()).or_default();
             let line = LogLine {
                 arm: arm.to_owned(),
@@ -129,7 +157,7 @@ pub(super) fn read(
             };
             // The lines with the smallest numbers, whatever their order.
             *count += 1;
-            sample.insert((place, row_number), line);
+            sample.entry(place).or_insert((line, 0)).1 += 1;
             if sample.len() > most {
                 sample.pop_last();
             }
@@ -142,15 +170,31 @@ pub(super) fn read(
         return Err(failure);
     }
     outcome.into_result().map_err(Failure::run)?;
+    let sampled = samples.values().flat_map(BTreeMap::values);
+    let (all, different) = sampled.fold((0, 0), |(all, different), (_, count)| {
+        (all + count, different + 1_u64)
+    });
+    log.copies = (all - different) as f64 / (all.max(1)) as f64;
+    if log.copies > COPIES_MAX {
+        return Err(Failure::Usage(format!(
+            "about {:.0} % of the lines are copies of others (expected each connection once): give each log once, or remove the copies",
+            100.0 * log.copies
+        )));
+    }
     log.lines = samples
         .into_values()
         .flat_map(BTreeMap::into_values)
+        .map(|(line, _)| line)
         .collect();
     if log.lines.is_empty() {
         return Err(Failure::Run(format!(
-            "no usable lines: {row_number} lines, {} without statistics of QUIC, {} incomplete, {} of objects below 50 kB or from 12.8 MB on, {} without an arm (expected lines of \
+            "no usable lines: {row_number} lines, {} without statistics of QUIC, {} incomplete, {} without a time, {} of objects below 50 kB or from 12.8 MB on, {} without an arm (expected lines of \
              `serve --log`, `ab` or H2O)",
-            log.without_statistics, log.incomplete, log.other_sizes, log.without_arm
+            log.without_statistics,
+            log.incomplete,
+            log.without_time,
+            log.other_sizes,
+            log.without_arm
         )));
     }
     Ok(log)

@@ -211,10 +211,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Proxy")]
     pub(super) proxy_ca: Option<PathBuf>,
     /// Time limit for connecting to the upstream server
-    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Proxy", hide = true)]
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = values::time_limit, help_heading = "Proxy", hide = true)]
     proxy_connect_timeout: Duration,
     /// Time limit for the response header, and for each pause in a body
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Proxy")]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = values::time_limit, help_heading = "Proxy")]
     proxy_timeout: Duration,
     /// HTTP version for an `https` upstream; 2 falls back to 1.1
     #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.1", "2"], help_heading = "Proxy")]
@@ -366,18 +366,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = QUIC.answers, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits", hide = true)]
     max_pending_answers: usize,
     /// Time limit for handshakes, QUIC and TLS over TCP
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits", hide = true)]
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = values::time_limit, help_heading = "Limits", hide = true)]
     handshake_timeout: Duration,
     /// Time limit for an HTTP/1.1 request header, from the end of the previous request
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits", hide = true)]
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = values::time_limit, help_heading = "Limits", hide = true)]
     head_timeout: Duration,
     /// Time limit for an HTTP/2 connection without requests
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits", hide = true)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = values::time_limit, help_heading = "Limits", hide = true)]
     idle_timeout: Duration,
     /// Period in which a request has to transfer 3000 bytes (key `stall-bytes`)
     ///
     /// Applies to responses that a client reads too slowly and to request bodies that it sends too slowly.
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = values::time_limit, help_heading = "Limits")]
     stall_timeout: Duration,
     /// Minimum bytes per stall-timeout; slower requests are aborted
     #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits", hide = true)]

@@ -301,3 +301,19 @@ fn keys_of_the_file_only_are_refused_on_the_command_line() {
     }
     assert!(count > 20);
 }
+
+/// A limit that has passed at once would end every request.
+#[test]
+fn time_limits_of_nothing_are_refused() {
+    for key in [
+        "proxy-connect-timeout",
+        "proxy-timeout",
+        "handshake-timeout",
+        "head-timeout",
+        "idle-timeout",
+        "stall-timeout",
+    ] {
+        let error = merged(&format!("{key} = \"0s\"\n"), &[]).expect_err("it is refused");
+        assert!(error.contains("0s") && error.contains("1ms"), "{error}");
+    }
+}
