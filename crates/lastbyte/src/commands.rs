@@ -21,6 +21,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod specs;
+pub(crate) mod steer;
 mod summary;
 mod values;
 pub(crate) mod version;

@@ -19,6 +19,9 @@ use crate::failure::Failure;
 /// A file being written.
 pub(crate) type Output = BufWriter<File>;
 
+/// A locked file.
+pub(crate) type Lock = File;
+
 /// Maximum size of a text: settings, and traces of a link (an hour takes some 10 MB).
 const TEXT_MAX: u64 = 64 << 20;
 
@@ -235,12 +238,27 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.metadata().is_ok_and(|about| !about.is_file()) {
         return write(path, bytes);
     }
+    replace_by(path, bytes, private(&mut File::options()))
+}
+
+/// Replaces a file atomically and durably. Other users can read the new file as their `umask` allows.
+pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace_by(path, bytes, &mut File::options())?;
+    // The new name is durable once its folder is.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| cannot_write(path, &error))
+}
+
+fn replace_by(path: &Path, bytes: &[u8], options: &mut fs::OpenOptions) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     // A killed process may have left this file behind. `create_new` below neither follows nor opens an existing one.
     let _ = fs::remove_file(&new);
-    let opened = private(File::options().write(true).create_new(true)).open(&new);
+    let opened = options.write(true).create_new(true).open(&new);
     let written = opened.and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -251,6 +269,28 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&new);
         cannot_write(path, &error)
     })
+}
+
+/// Locks a file, which is created, until the result is dropped. `None` if another process has the lock.
+pub(crate) fn lock(path: &Path) -> Result<Option<Lock>, Failure> {
+    let file = File::options().create(true).append(true).open(path);
+    let file = file.map_err(|error| cannot_write(path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(cannot_write(path, &error)),
+    }
+}
+
+/// Appends to a file, which is created, and makes that durable. Before, the file is cut to `len` bytes.
+pub(crate) fn append(path: &Path, len: u64, bytes: &[u8]) -> Result<(), Failure> {
+    let file = File::options().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| {
+        file.set_len(len)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| cannot_write(path, &error))
 }
 
 /// The names of files in a folder, made of names that users give.

@@ -51,6 +51,7 @@ enum Command {
     Query(commands::query::Arguments),
     Specs(commands::specs::Arguments),
     Serve(Box<commands::serve::Arguments>),
+    Steer(commands::steer::Arguments),
     Lb(commands::lb::Arguments),
     Bench(Box<commands::bench::Arguments>),
     Completions(commands::completions::Arguments),
@@ -87,6 +88,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Query(arguments)) => Ok(commands::query::run(&arguments)),
         Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
+        Some(Command::Steer(arguments)) => commands::steer::run(&arguments, registry),
         Some(Command::Lb(arguments)) => commands::lb::run(&arguments),
         Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
         Some(Command::Completions(arguments)) => {

@@ -1,4 +1,4 @@
-//! The pages `docs/start.md` and `docs/recipes.md`: every command of them is run, in its order.
+//! The pages `docs/start.md`, `docs/recipes.md` and `docs/plan.md`: every command of them is run, in its order.
 //!
 //! Blocks are marked: `sh` is run to its end, `sh server` runs until the page ends, `sh browser` is the one that Chromium
 //! is started with. `sh build` is what made this test.
@@ -25,6 +25,7 @@ use std::{
 use serving::{Running, folder, free_port, stderr};
 
 const PAGE: &str = include_str!("../../../docs/start.md");
+const PLAN: &str = include_str!("../../../docs/plan.md");
 const RECIPES: &str = include_str!("../../../docs/recipes.md");
 
 /// The ports of the page: of servers, of relays, of metrics. Here others are used.
@@ -233,6 +234,35 @@ fn each_recipe_works() {
         assert_eq!(code, Some(0), "{printed}");
     }
     links_lead_somewhere(RECIPES);
+}
+
+/// The ramp is rehearsed with fewer connections than on the page.
+#[test]
+fn each_command_of_the_plan_works() {
+    let mut machine = Machine::new("plan");
+    let mut reloads = 0;
+    for (mark, block) in blocks(PLAN) {
+        if mark == "server" {
+            machine.serve(block.trim());
+            continue;
+        }
+        let block = block
+            .replace("connections = 700000", "connections = 100")
+            .replace("--rehearse 100", "--rehearse 2");
+        let output = machine.run(&block);
+        assert!(output.status.success(), "{block}\n{}", stderr(&output));
+        if block.contains("pkill -HUP") {
+            machine.servers[0].until("reloaded");
+            reloads += 1;
+        }
+    }
+    assert_eq!(reloads, 2);
+    for server in machine.servers.drain(..) {
+        server.signal("-TERM");
+        let (code, printed) = server.wait();
+        assert_eq!(code, Some(0), "{printed}");
+    }
+    links_lead_somewhere(PLAN);
 }
 
 /// Forty connections of the experiment, and one after the reload that ended it.

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use crate::{
     arm::Arm,
     neighbour::Neighbour,
+    plan::RampPlan,
     population::{
         Draw, Population, Returns, Sweep,
         random::{Field, Stream},
@@ -58,6 +59,10 @@ pub struct Experiment {
     pub protocol: Protocol,
     /// What a client transfers: objects of the population's sizes.
     pub workload: Workload,
+    /// How the share of an arm grows on real servers.
+    pub plan: Option<RampPlan>,
+    /// The number of the shares in effect, counted by what writes the file. `lastbyte serve` logs it.
+    pub epoch: Option<u32>,
 }
 
 /// One connection of an experiment.
@@ -103,6 +108,8 @@ struct ExperimentText {
     #[serde(default, deserialize_with = "text::span")]
     horizon: Option<Duration>,
     arms: Vec<ArmText>,
+    plan: Option<RampPlan>,
+    epoch: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,7 +163,8 @@ impl Experiment {
         registry: &Registry,
         read: ReadPopulation<'_>,
     ) -> Result<Self, SettingError> {
-        let text: ExperimentText = setting::read(text)?;
+        let file = text;
+        let text: ExperimentText = setting::read(file)?;
         let arms = arms(&text.arms, registry)?;
         let baseline = match &text.baseline {
             None => 0,
@@ -213,6 +221,10 @@ impl Experiment {
                 text.horizon.map(horizon).transpose()?,
             )
         };
+        if let Some(plan) = &text.plan {
+            plan.check(arms.len())
+                .map_err(|error| error.at_line_of(file))?;
+        }
         let workload = Workload {
             requests: text.requests.unwrap_or(1),
             parallel: text.parallel.unwrap_or(1),
@@ -230,6 +242,8 @@ impl Experiment {
             time_limit,
             protocol: text.protocol,
             workload: Workload::default(),
+            plan: text.plan,
+            epoch: text.epoch,
         }
         .with_workload(workload)
     }

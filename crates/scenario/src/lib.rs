@@ -26,6 +26,7 @@
 //! | [`population`] | the distribution of paths: sites, access classes, sizes |
 //! | [`workload`] | number and direction of the objects that a client transfers |
 //! | [`arm`] | arms, and their text in all commands |
+//! | [`plan`] | how the share of an arm grows |
 //! | [`experiment`] | experiment files, and the assignment of connections to arms |
 
 #![forbid(unsafe_code)]
@@ -39,6 +40,7 @@ pub mod http;
 pub mod moves;
 pub mod neighbour;
 pub mod network;
+pub mod plan;
 pub mod population;
 pub mod scenario;
 mod setting;
@@ -52,6 +54,7 @@ pub use http::{HttpVersion, TlsVersion, Upgrade};
 pub use lastbyte_units::Direction;
 pub use moves::{Move, MoveKind};
 pub use neighbour::{Neighbour, Observation};
+pub use plan::RampPlan;
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};
 pub use setting::SettingError;

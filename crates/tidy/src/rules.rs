@@ -82,11 +82,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("balancer", &["quic", "udp", "units", "wire"]),
     ("report", &["json", "query", "record", "units"]),
     ("replay", &["json", "record", "units"]),
+    ("steer", &["report", "scenario", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 23] = [
+const ANY: [&str; 24] = [
     "page",
     "balancer",
     "units",
@@ -101,6 +102,7 @@ const ANY: [&str; 23] = [
     "record",
     "replay",
     "report",
+    "steer",
     "scenario",
     "sim",
     "engine",

@@ -24,6 +24,7 @@ use lastbyte_scenario::{
 use lastbyte_sim::lines::Label;
 use lastbyte_units as units;
 
+pub(super) use self::connections::line;
 use self::{
     connections::simulate_all,
     summary::{queries, summary, summary_json},

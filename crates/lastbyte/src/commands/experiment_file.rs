@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::experiment::Experiment;
+use serde::Deserialize;
 
 use crate::{failure::Failure, files};
 
@@ -28,4 +29,15 @@ pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experimen
         files::read_text(&folder.join(name))
     })
     .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))
+}
+
+/// The epoch of an experiment file that was read before.
+pub(super) fn epoch(text: &str) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        epoch: Option<u32>,
+    }
+    toml::from_str(text)
+        .ok()
+        .and_then(|file: Numbered| file.epoch)
 }

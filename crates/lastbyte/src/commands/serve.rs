@@ -199,8 +199,9 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     Ok((loaded, effective))
 }
 
-/// The hash of the configuration for the logs.
+/// The hash of the configuration for the logs, and the epoch of an experiment that has one.
 fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, Failure> {
+    let mut epoch = None;
     let mut hashed = effective.hashed();
     // Its content is part of the configuration, too.
     if let Some(path) = arguments
@@ -208,10 +209,15 @@ fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, F
         .as_deref()
         .filter(|name| *name != FOUR_ARMS)
     {
-        hashed.push_str(&files::read_text(Path::new(path)).map_err(Failure::Usage)?);
+        let text = files::read_text(Path::new(path)).map_err(Failure::Usage)?;
+        epoch = experiment_file::epoch(&text);
+        hashed.push_str(&text);
     }
     let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());
-    Ok(format!("{hash:016x}"))
+    Ok(match epoch {
+        Some(epoch) => format!("{hash:016x}-{epoch}"),
+        None => format!("{hash:016x}"),
+    })
 }
 
 /// The settings of the server, except for the files that it writes.
@@ -572,7 +578,8 @@ fn arms(
     windows: &WindowBudget,
 ) -> Result<Arms, Failure> {
     let (arms, name) = specs(arguments, registry)?;
-    let arms = arms.into_iter().map(|arm| {
+    // An arm whose share is 0 has no connections.
+    let arms = arms.into_iter().filter(|arm| arm.share != 0.0).map(|arm| {
         let mut config = connection_config(arguments, arm.spec);
         config.streams.window_budget = Some(windows.clone());
         Arm {

@@ -116,7 +116,11 @@ impl Lines<'_> {
 }
 
 /// Simulates a connection. Returns its line, with its end.
-fn line(experiment: &Experiment, index: u64, paired: bool) -> Result<String, Failure> {
+pub(in crate::commands) fn line(
+    experiment: &Experiment,
+    index: u64,
+    paired: bool,
+) -> Result<String, Failure> {
     let plan = experiment.connection(index, paired);
     let mut neighbour = NeighbourCounter::new(1, plan.draw.neighbour.as_ref());
     let scenario = experiment.scenario(&plan);

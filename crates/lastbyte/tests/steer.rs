@@ -1,0 +1,434 @@
+//! `lastbyte steer`: a ramp from its start to its end over logs, its failures, and a server that reads its file.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "what a command reads and writes is files"
+)]
+
+#[path = "common/serving.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod serving;
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use serving::{Serving, folder, lastbyte, stderr};
+
+const PLAN: &str = "
+name = 'ramp'
+baseline = 'old'
+
+[[arms]]
+name = 'new'
+spec = 'rapid-start'
+
+[[arms]]
+name = 'old'
+spec = 'cubic:initial-window=10p'
+
+[plan]
+stages = ['10%', '50%']
+least-time = '2h'
+least-connections = 100
+most-time = '2d'
+";
+
+/// A whole hour of September 2020.
+const STARTED_MS: u64 = 1_599_998_400_000;
+const HOUR_MS: u64 = 3_600_000;
+
+struct Ramp {
+    folder: PathBuf,
+    log: String,
+    hour: u64,
+    random: u64,
+}
+
+impl Ramp {
+    /// Starts a ramp.
+    fn new(name: &str) -> Self {
+        let folder = folder(name);
+        fs::write(folder.join("ramp.toml"), PLAN).expect("room");
+        fs::write(folder.join("log"), "").expect("room");
+        let ramp = Self {
+            folder,
+            log: String::new(),
+            hour: 0,
+            random: 1,
+        };
+        let started = ramp.steer(&[]);
+        assert!(started.status.success(), "{}", stderr(&started));
+        ramp
+    }
+
+    fn steer(&self, arguments: &[&str]) -> Output {
+        let common = ["steer", "--plan", "ramp.toml", "--state", "state"];
+        lastbyte(&self.folder, &[&common, arguments].concat())
+    }
+
+    /// A look at the log. Returns the last decision.
+    fn look(&self) -> Value {
+        let output = self.steer(&["log"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        self.decisions().pop().expect("a decision")
+    }
+
+    fn refused(&self, arguments: &[&str], expected: &str) {
+        let output = self.steer(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        let error = stderr(&output);
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+
+    fn decisions(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.join("state/decisions.ndjson")).expect("some");
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
+        lines.collect()
+    }
+
+    fn experiment(&self) -> String {
+        fs::read_to_string(self.folder.join("state/experiment.toml")).expect("a file")
+    }
+
+    fn unit(&mut self) -> f64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// An hour of lines as servers write them.
+    fn hour(&mut self, epoch: u64, share: f64, factor: f64) {
+        for number in 0..2000 {
+            let is_arm = self.unit() < share;
+            let ttlb = 400.0 * (self.unit() - 0.5).exp() * if is_arm { factor } else { 1.0 };
+            let is_complete = self.unit() < 0.99;
+            let ttlb = if is_complete {
+                format!("{ttlb:.0}")
+            } else {
+                "null".to_owned()
+            };
+            let lost = (self.unit() * 3.0) as u32;
+            let _ = writeln!(
+                self.log,
+                r#"{{"type":"connection","time":{},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
+                STARTED_MS + self.hour * HOUR_MS + number * 1000,
+                if is_arm { "new" } else { "old" },
+                ["fra", "nrt"][(number % 2) as usize],
+            );
+        }
+        self.hour += 1;
+        self.write();
+    }
+
+    fn write(&self) {
+        fs::write(self.folder.join("log"), &self.log).expect("room");
+    }
+}
+
+#[test]
+fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
+    let mut ramp = Ramp::new("steer-ramp");
+    let first = ramp.experiment();
+    let expected = "epoch = 1\n\n[[arms]]\nname = \"new\"\nspec = \"rapid-start\"\nshare = 0.1\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 0.9\n";
+    assert!(first.contains(expected), "{first}");
+    let check = lastbyte(
+        &ramp.folder,
+        &[
+            "serve",
+            "--self-signed",
+            "--experiment",
+            "state/experiment.toml",
+            "--check",
+        ],
+    );
+    assert!(check.status.success(), "{}", stderr(&check));
+    ramp.hour(1, 0.1, 0.85);
+    let look = ramp.look();
+    assert_eq!(
+        (&look["action"], &look["rule"]),
+        (&"hold".into(), &"1 of 2 hours of the stage".into())
+    );
+    assert_eq!(ramp.experiment(), first);
+    ramp.hour(1, 0.1, 0.85);
+    let look = ramp.look();
+    assert_eq!(
+        (&look["action"], &look["epoch"]),
+        (&"ramp".into(), &2.into()),
+        "{look}"
+    );
+    assert!(
+        ramp.experiment().contains("epoch = 2\n"),
+        "{}",
+        ramp.experiment()
+    );
+    // Servers that did not read the file yet still write lines of the first epoch, and one has another experiment.
+    ramp.log.push_str(
+        &ramp
+            .log
+            .lines()
+            .next()
+            .expect("a line")
+            .replace("\"ramp\"", "\"other\""),
+    );
+    ramp.log.push('\n');
+    let end = loop {
+        ramp.hour(2, 0.5, 0.85);
+        let look = ramp.look();
+        if look["action"] != "hold" {
+            break look;
+        }
+    };
+    assert_eq!(
+        (&end["action"], &end["share"]),
+        (&"win".into(), &0.95.into()),
+        "{end}"
+    );
+    assert_eq!(end["ignored"]["other-experiment"], 1);
+    assert_eq!(end["configs"], serde_json::json!(["00112233aabbccdd-2"]));
+    assert!(
+        ramp.experiment().contains("share = 0.95\n"),
+        "{}",
+        ramp.experiment()
+    );
+    // Over: further looks change nothing.
+    let count = ramp.decisions().len();
+    ramp.look();
+    assert_eq!(ramp.decisions().len(), count);
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(
+        verified.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&verified.stdout),
+        stderr(&verified)
+    );
+    // A line less: the decisions do not follow from the log.
+    let (_, rest) = ramp.log.split_once('\n').expect("lines");
+    fs::write(ramp.folder.join("log"), rest).expect("room");
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert_eq!(verified.status.code(), Some(1));
+    let printed = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(printed.contains("look 1: connections: "), "{printed}");
+}
+
+#[test]
+fn harm_ends_a_ramp() {
+    let mut ramp = Ramp::new("steer-harm");
+    ramp.hour(1, 0.1, 1.5);
+    let look = ramp.look();
+    assert_eq!(
+        (&look["action"], &look["rule"]),
+        (&"stop-harm".into(), &"TTLB is higher".into())
+    );
+    assert!(
+        ramp.experiment()
+            .contains("spec = \"rapid-start\"\nshare = 0\n"),
+        "{}",
+        ramp.experiment()
+    );
+    // A server takes an arm without connections.
+    let check = lastbyte(
+        &ramp.folder,
+        &[
+            "serve",
+            "--self-signed",
+            "--experiment",
+            "state/experiment.toml",
+            "--check",
+        ],
+    );
+    assert!(check.status.success(), "{}", stderr(&check));
+}
+
+/// Each failure leaves the shares and the decisions as they were, and the next look continues.
+#[test]
+fn a_failure_leaves_the_last_good_state() {
+    let mut ramp = Ramp::new("steer-failures");
+    ramp.hour(1, 0.1, 1.0);
+    ramp.look();
+    let (experiment, decisions) = (ramp.experiment(), ramp.decisions());
+    let state = ramp.folder.join("state");
+    let path = state.join("decisions.ndjson");
+    let good = fs::read_to_string(&path).expect("decisions");
+
+    ramp.refused(&["log", "missing"], "cannot read `missing`");
+    ramp.refused(&["log", "log"], "given twice");
+    // A log that lost lines.
+    fs::write(ramp.folder.join("short"), "").expect("room");
+    ramp.refused(
+        &["short"],
+        "the logs have 0 connections of the experiment, and look 1 had 2000 (expected all logs",
+    );
+    // Two controllers.
+    let lock = File::options()
+        .append(true)
+        .open(state.join("lock"))
+        .expect("a lock");
+    lock.lock().expect("free");
+    ramp.refused(&["log"], "is in use by another `lastbyte steer`");
+    drop(lock);
+    // Another plan.
+    fs::write(ramp.folder.join("ramp.toml"), PLAN.replace("10%", "20%")).expect("room");
+    ramp.refused(&["log"], "`ramp.toml` changed since the ramp started");
+    fs::write(ramp.folder.join("ramp.toml"), PLAN).expect("room");
+    // A clock that went back.
+    fs::write(&path, good.replace("\"until\":16", "\"until\":96")).expect("room");
+    ramp.refused(&["log"], "(expected a later time; the shares stay)");
+    // A line that is not a look; looks that are missing.
+    fs::write(&path, good.replacen("{\"look\":1", "{\"look\":", 1)).expect("room");
+    ramp.refused(&["log"], "decisions.ndjson`, line 2: ");
+    let (_, second) = good.split_once('\n').expect("two");
+    fs::write(&path, second).expect("room");
+    ramp.refused(&["log"], "not the looks of one ramp");
+    // No room: neither the decision nor the file changes.
+    fs::write(&path, &good).expect("room");
+    ramp.hour(1, 0.1, 1.0);
+    let full = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" steer log --plan ramp.toml --state state",
+        ])
+        .arg(env!("CARGO_BIN_EXE_lastbyte"))
+        .current_dir(&ramp.folder)
+        .output()
+        .expect("a shell");
+    assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+    assert!(
+        stderr(&full).contains("cannot write `state/decisions.ndjson`"),
+        "{}",
+        stderr(&full)
+    );
+    assert_eq!(
+        (ramp.experiment(), ramp.decisions()),
+        (experiment.clone(), decisions)
+    );
+    // A line that was torn.
+    fs::write(&path, format!("{good}{{\"look\":2,\"unt")).expect("room");
+    // And an experiment file that a process which died did not write.
+    fs::remove_file(state.join("experiment.toml")).expect("it is there");
+    let output = ramp.steer(&["log"]);
+    assert!(
+        stderr(&output).contains("its last line has no end, and does not count"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(ramp.decisions().len(), 3);
+    assert_ne!(ramp.experiment(), experiment, "another epoch");
+}
+
+#[test]
+fn plans_are_checked() {
+    let folder = folder("steer-plans");
+    let write = |text: &str| fs::write(folder.join("ramp.toml"), text).expect("room");
+    let serve = [
+        "serve",
+        "--self-signed",
+        "--experiment",
+        "ramp.toml",
+        "--check",
+    ];
+    let steer = ["steer", "--plan", "ramp.toml", "--state", "state"];
+    write(&PLAN.replace("50%", "5%"));
+    let expected =
+        "`ramp.toml`: line 14: `plan.stages`: 10%, 5% (expected 1 to 16 shares that grow";
+    for command in [&serve[..], &steer] {
+        let output = lastbyte(&folder, command);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    write(PLAN.split("[plan]").next().expect("a start"));
+    let output = lastbyte(&folder, &steer);
+    assert!(
+        stderr(&output).contains("`ramp.toml`: no table `[plan]`"),
+        "{}",
+        stderr(&output)
+    );
+    write(PLAN);
+    fs::create_dir_all(folder.join("state")).expect("room");
+    fs::write(folder.join("state/stop"), "").expect("room");
+    let output = lastbyte(&folder, &steer);
+    assert!(
+        stderr(&output).contains("`state` has a file `stop`"),
+        "{}",
+        stderr(&output)
+    );
+    let output = lastbyte(&folder, &["steer", "--plan", "ramp.toml"]);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "no state: {}",
+        stderr(&output)
+    );
+}
+
+fn arms_and_epochs(log: &Path) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let epoch = |line: &Value| {
+        text(&line["config"])
+            .rsplit_once('-')
+            .map(|(_, epoch)| epoch.to_owned())
+    };
+    let lines = serving::lines(log);
+    lines
+        .iter()
+        .map(|line| (text(&line["arm"]), epoch(line).unwrap_or_default()))
+        .collect()
+}
+
+#[test]
+fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
+    let folder = folder("steer-serve");
+    let plan = PLAN
+        .replace("'10%', '50%'", "'90%'")
+        .replace("most-time", "holdback = '5%'\nmost-time");
+    fs::write(folder.join("ramp.toml"), plan).expect("room");
+    let steer = |arguments: &[&str]| {
+        let common = ["steer", "--plan", "ramp.toml", "--state", "state"];
+        let output = lastbyte(&folder, &[&common, arguments].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    steer(&[]);
+    let options = [
+        "--self-signed",
+        "--experiment",
+        "state/experiment.toml",
+        "--log",
+        "log",
+    ];
+    let mut serving = Serving::start(&folder, &options);
+    let get = |serving: &Serving| {
+        let got = serving.get(&folder, "/1000", &["-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+    };
+    get(&serving);
+    // Without reading a log.
+    fs::write(folder.join("state/stop"), "").expect("room");
+    let printed = steer(&["missing"]);
+    assert!(printed.starts_with("look 1: stopped: "), "{printed}");
+    serving.process.signal("-HUP");
+    serving.process.until("reloaded: arms");
+    for _ in 0..5 {
+        get(&serving);
+    }
+    let before = fs::read_to_string(folder.join("state/experiment.toml")).expect("a file");
+    assert!(before.contains("share = 0\n"), "{before}");
+    serving.process.signal("-TERM");
+    let (code, printed) = serving.process.wait();
+    assert_eq!(code, Some(0), "{printed}");
+    let found = arms_and_epochs(&folder.join("log"));
+    assert_eq!(found.len(), 6);
+    assert_eq!(found[0].1, "1");
+    for of_stopped in &found[1..] {
+        assert_eq!(*of_stopped, ("old".to_owned(), "2".to_owned()));
+    }
+}

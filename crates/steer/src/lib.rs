@@ -1,0 +1,58 @@
+//! Decisions of an experiment whose arm grows in stages.
+//!
+//! Sums of log lines in, a decision out. The crate reads no file and no clock: time is that of the lines. The same lines give the
+//! same decision, so a log recomputes each of them.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`tally`] | sums of lines by epoch, site and arm |
+//! | [`ramp`] | looks, the rules of their decisions, and what follows for the shares |
+//! | [`rehearsal`] | a plan over simulated connections, many times |
+//!
+//! An *epoch* is the time during which shares are constant; epochs count from 1. A *look* is one evaluation of all lines so far.
+//!
+//! ```
+//! use lastbyte_scenario::RampPlan;
+//! use lastbyte_steer::{
+//!     Subject,
+//!     ramp::{Action, Ramp},
+//!     tally::Tally,
+//! };
+//!
+//! let plan = RampPlan::default();
+//! let subject = Subject { name: "new", arms: ["cubic", "rapid-start"], plan: &plan };
+//! let mut ramp = Ramp::default();
+//! ramp.push(Ramp::start(&subject, "hash of the plan"));
+//! let look = ramp.look(&subject, &Tally::default()).expect("the ramp is not over");
+//! assert_eq!((look.action, look.share), (Action::Hold, 0.01));
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod ramp;
+pub mod rehearsal;
+pub mod tally;
+
+use lastbyte_scenario::RampPlan;
+
+/// What is steered.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The name of the experiment.
+    pub name: &'a str,
+    /// The names of the baseline and of the arm whose share grows.
+    pub arms: [&'a str; 2],
+    /// The plan.
+    pub plan: &'a RampPlan,
+}
+
+/// The time during which shares are constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// The number, from 1.
+    pub number: u32,
+    /// The stage of the plan, from 0.
+    pub stage: usize,
+    /// The arm's share of connections.
+    pub share: f64,
+}

@@ -1,0 +1,471 @@
+//! Looks at a ramp, the rules of their decisions, and what follows for the shares.
+//!
+//! # Rules
+//!
+//! The first rule that applies decides. Errors are probabilities over all looks of a ramp ([`sequence`](lastbyte_report::statistics::sequence)).
+//!
+//! | action | when | error |
+//! |---|---|---|
+//! | `alarm-ratio` | the numbers of connections by arm contradict the shares, over all or at a site | 0.1 % |
+//! | `hold` | fewer connections of an arm than the plan's least number | |
+//! | `stop-harm` | the arm's mean log TTLB is higher, over all or at a site; or the rise of loss or of incomplete transfers is above its limit | 1 % each: 3 % |
+//! | `win` | in the last stage, after its least time, the mean log TTLB of this stage alone is lower, and loss and incomplete transfers are within their limits | 2 % |
+//! | `futile` | an improvement of `detect` is excluded; or the plan's time is over | 5 %, if the improvement is that large |
+//! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
+//! | `hold` | otherwise | |
+//!
+//! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
+//! the last stage only, so that an effect that faded in earlier stages does not count.
+//!
+//! # Decisions
+//!
+//! - *Time is counted in hours with lines*, by the time on the lines. No clock is read, and a line with a wrong time, or a server
+//!   with a wrong clock, does not shorten a stage by more than an hour.
+//! - *The sample ratio needs no least number of connections of the arm*: an arm whose connections all fail may have no lines.
+//! - *A ramp that is over stays over.* Another needs another directory of state.
+
+use std::collections::BTreeMap;
+
+use lastbyte_report::statistics::sequence::{Difference, difference, sample_ratio};
+use lastbyte_scenario::RampPlan;
+use lastbyte_units as units;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Epoch, Subject,
+    tally::{Ignored, Tally},
+};
+
+#[cfg(test)]
+mod tests;
+
+const WIN_ERROR: f64 = 0.02;
+const HARM_ERROR: f64 = 0.01;
+const FUTILE_ERROR: f64 = 0.05;
+const RATIO_ERROR: f64 = 0.001;
+
+/// The decision of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// The first stage starts.
+    Start,
+    /// Shares stay.
+    Hold,
+    /// The next stage starts.
+    Ramp,
+    /// The arm has all connections but the holdback.
+    Win,
+    /// The arm harms, and has no connections.
+    StopHarm,
+    /// The arm has no effect that matters, and no connections.
+    Futile,
+    /// The sample ratio is wrong, so the arm has no connections.
+    AlarmRatio,
+    /// An operator ended the ramp.
+    Stopped,
+}
+
+impl Action {
+    /// Whether no other decision follows.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        !matches!(self, Self::Start | Self::Hold | Self::Ramp)
+    }
+}
+
+/// A change of the arm against the baseline, and its bounds at all looks, where there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The change as it was seen.
+    pub value: f64,
+    /// The lower bound.
+    pub low: Option<f64>,
+    /// The upper bound.
+    pub high: Option<f64>,
+}
+
+/// A look: a line of the decision log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Look {
+    /// The number of the look, from 0.
+    pub look: u64,
+    /// The time of the newest line, in milliseconds since the Unix epoch.
+    pub until: u64,
+    /// The decision.
+    pub action: Action,
+    /// The reason.
+    pub rule: String,
+    /// The epoch after the decision.
+    pub epoch: u32,
+    /// The stage after the decision, from 0.
+    pub stage: usize,
+    /// The arm's share after the decision.
+    pub share: f64,
+    /// The hash of the plan's file.
+    pub plan: String,
+    /// Connections of baseline and arm by site.
+    pub connections: BTreeMap<String, [u64; 2]>,
+    /// Lines that do not count.
+    pub ignored: Ignored,
+    /// Hashes of the servers' configurations on lines of the stage.
+    pub configs: Vec<String>,
+    /// Hours with lines of the stage.
+    pub hours: u64,
+    /// The change of the geometric mean of the time to last byte: −0.05 for 5 % less.
+    pub ttlb: Option<Change>,
+    /// The change of the share of lost packets.
+    pub loss: Option<Change>,
+    /// The change of the share of incomplete transfers.
+    pub incomplete: Option<Change>,
+    /// The largest log Bayes factor against the shares, less its limit: an alarm above zero.
+    pub ratio: Option<f64>,
+}
+
+/// A ramp, by its looks.
+#[derive(Clone, Debug, Default)]
+pub struct Ramp(Vec<Look>);
+
+impl Ramp {
+    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, or begin with another action
+    /// than [`Action::Start`].
+    #[must_use]
+    pub fn new(looks: Vec<Look>) -> Option<Self> {
+        let are_counted = looks
+            .iter()
+            .zip(0..)
+            .all(|(look, number)| look.look == number);
+        let starts = looks
+            .iter()
+            .zip(0..)
+            .all(|(look, number)| (number == 0) == (look.action == Action::Start));
+        (are_counted && starts).then_some(Self(looks))
+    }
+
+    /// The looks so far.
+    #[must_use]
+    pub fn looks(&self) -> &[Look] {
+        &self.0
+    }
+
+    /// Adds a look of [`Ramp::start`], [`Ramp::look`] or [`Ramp::stop`].
+    pub fn push(&mut self, look: Look) {
+        self.0.push(look);
+    }
+
+    /// Whether the ramp has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.last().is_some_and(|look| look.action.is_end())
+    }
+
+    /// The epochs so far.
+    #[must_use]
+    pub fn epochs(&self) -> Vec<Epoch> {
+        let mut epochs: Vec<Epoch> = Vec::new();
+        for look in &self.0 {
+            if epochs.last().is_none_or(|last| last.number != look.epoch) {
+                epochs.push(Epoch {
+                    number: look.epoch,
+                    stage: look.stage,
+                    share: look.share,
+                });
+            }
+        }
+        epochs
+    }
+
+    /// The first look: the first stage starts.
+    #[must_use]
+    pub fn start(subject: &Subject<'_>, plan: &str) -> Look {
+        let share = subject.plan.stages.first().copied().unwrap_or(0.0);
+        let epoch = Epoch {
+            number: 1,
+            stage: 0,
+            share,
+        };
+        Look {
+            look: 0,
+            until: 0,
+            action: Action::Start,
+            rule: "first stage".to_owned(),
+            epoch: epoch.number,
+            stage: epoch.stage,
+            share,
+            plan: plan.to_owned(),
+            connections: BTreeMap::new(),
+            ignored: Ignored::default(),
+            configs: Vec::new(),
+            hours: 0,
+            ttlb: None,
+            loss: None,
+            incomplete: None,
+            ratio: None,
+        }
+    }
+
+    /// The look that ends the ramp for an operator. `None` if it did not start, or is over.
+    #[must_use]
+    pub fn stop(&self) -> Option<Look> {
+        let last = self.0.last().filter(|look| !look.action.is_end())?;
+        Some(Look {
+            look: last.look + 1,
+            action: Action::Stopped,
+            rule: "the file `stop` is there".to_owned(),
+            epoch: last.epoch + 1,
+            share: 0.0,
+            ..last.clone()
+        })
+    }
+
+    /// The look at these lines. `None` if the ramp did not start, or is over.
+    #[must_use]
+    pub fn look(&self, subject: &Subject<'_>, tally: &Tally) -> Option<Look> {
+        let last = self.0.last().filter(|look| !look.action.is_end())?;
+        let epochs = self.epochs();
+        let current = *epochs.last()?;
+        let findings = Findings::new(&epochs, tally);
+        let (action, rule) = findings.decide(subject, current, tally);
+        let plan = subject.plan;
+        let (stage, share) = match action {
+            Action::Ramp => {
+                let stage = current.stage + 1;
+                (
+                    stage,
+                    plan.stages.get(stage).copied().unwrap_or(current.share),
+                )
+            }
+            Action::Win => (current.stage, 1.0 - plan.holdback),
+            action if action.is_end() => (current.stage, 0.0),
+            _ => (current.stage, current.share),
+        };
+        let is_new = !matches!(action, Action::Hold);
+        Some(Look {
+            look: last.look + 1,
+            until: tally.until_ms.max(last.until),
+            action,
+            rule,
+            epoch: current.number + u32::from(is_new),
+            stage,
+            share,
+            plan: last.plan.clone(),
+            connections: tally.by_site(),
+            ignored: tally.ignored,
+            configs: tally.configs(current.number),
+            hours: tally.hours(current.number),
+            ttlb: findings.ttlb.map(|of| {
+                let bounds = (
+                    of.below(HARM_ERROR / 2.0, plan.detect),
+                    of.above(WIN_ERROR, plan.detect),
+                );
+                change(of.value.exp_m1(), (bounds.0.exp_m1(), bounds.1.exp_m1()))
+            }),
+            loss: findings.loss.map(|of| limited(&of, plan.loss)),
+            incomplete: findings.incomplete.map(|of| limited(&of, plan.completion)),
+            ratio: findings.ratio.map(|(_, excess)| excess),
+        })
+    }
+}
+
+fn change(value: f64, (low, high): (f64, f64)) -> Change {
+    let finite = |bound: f64| bound.is_finite().then_some(bound);
+    Change {
+        value,
+        // Of a relative change, −1 is no bound.
+        low: finite(low).filter(|low| *low > -1.0),
+        high: finite(high),
+    }
+}
+
+fn limited(of: &Difference, limit: f64) -> Change {
+    change(
+        of.value,
+        (of.below(HARM_ERROR, limit), of.above(HARM_ERROR, limit)),
+    )
+}
+
+/// The statistics of a look.
+struct Findings {
+    ttlb: Option<Difference>,
+    loss: Option<Difference>,
+    incomplete: Option<Difference>,
+    /// The site, or all of them, that contradicts the shares most, and by how much the alarm's limit is exceeded.
+    ratio: Option<(Option<usize>, f64)>,
+}
+
+impl Findings {
+    fn new(epochs: &[Epoch], tally: &Tally) -> Self {
+        Self {
+            ttlb: difference(tally.strata(None, None, |of| of.ttlb)),
+            loss: difference(tally.strata(None, None, |of| of.loss)),
+            incomplete: difference(tally.strata(None, None, |of| of.incomplete)),
+            ratio: ratio(epochs, tally),
+        }
+    }
+
+    fn decide(&self, subject: &Subject<'_>, current: Epoch, tally: &Tally) -> (Action, String) {
+        let plan = subject.plan;
+        let least = plan.least_connections;
+        let all = tally.connections(None);
+        if let Some((site, excess)) = self.ratio
+            && excess > 0.0
+            && all[0] + all[1] >= least
+        {
+            let place = site.map_or("over all".to_owned(), |site| {
+                format!("at site `{}`", tally.name(site))
+            });
+            return (
+                Action::AlarmRatio,
+                format!("numbers of connections contradict the shares {place}"),
+            );
+        }
+        if let Some((count, name)) = all
+            .iter()
+            .zip(subject.arms)
+            .find(|(count, _)| **count < least)
+        {
+            return (
+                Action::Hold,
+                format!("{count} of {least} connections of `{name}`"),
+            );
+        }
+        if let Some(rule) = self.harm(subject, tally) {
+            return (Action::StopHarm, rule);
+        }
+        let excess = self.excess(subject);
+        let wait = waiting(subject, current, tally);
+        let is_last = current.stage + 1 >= plan.stages.len();
+        if is_last && wait.is_none() && excess.is_none() {
+            let of_stage = difference(tally.strata(Some(current.number), None, |of| of.ttlb));
+            let high = of_stage.map(|of| of.above(WIN_ERROR, plan.detect));
+            if let Some(high) = high.filter(|high| *high < 0.0) {
+                return (
+                    Action::Win,
+                    format!(
+                        "TTLB of the last stage is lower, by {:.1}% or more",
+                        -high.exp_m1() * 100.0
+                    ),
+                );
+            }
+        }
+        let low = self.ttlb.map(|of| of.below(FUTILE_ERROR, plan.detect));
+        if low.is_some_and(|low| low > (1.0 - plan.detect).ln()) {
+            let detect = units::show_share(plan.detect);
+            return (Action::Futile, format!("TTLB is not {detect} lower"));
+        }
+        let (hours, most) = (tally.all_hours(), RampPlan::hours(plan.most_time));
+        if hours >= most {
+            return (Action::Futile, format!("undecided after {hours} hours"));
+        }
+        if let Some(rule) = wait.or(excess) {
+            return (Action::Hold, rule);
+        }
+        if is_last {
+            return (Action::Hold, "no significant difference yet".to_owned());
+        }
+        (
+            Action::Ramp,
+            "least time and connections of the stage, within limits".to_owned(),
+        )
+    }
+
+    /// The harm that is shown.
+    fn harm(&self, subject: &Subject<'_>, tally: &Tally) -> Option<String> {
+        let plan = subject.plan;
+        let is_slower = |of: Difference, error: f64| of.below(error, plan.detect) > 0.0;
+        if self.ttlb.is_some_and(|of| is_slower(of, HARM_ERROR / 2.0)) {
+            return Some("TTLB is higher".to_owned());
+        }
+        for (what, of, limit) in [
+            ("loss", self.loss, plan.loss),
+            (
+                "the share of incomplete transfers",
+                self.incomplete,
+                plan.completion,
+            ),
+        ] {
+            if of.is_some_and(|of| of.below(HARM_ERROR, limit) > limit) {
+                let limit = units::show_share(limit);
+                return Some(format!("{what} rose by more than {limit}"));
+            }
+        }
+        let error = HARM_ERROR / 2.0 / tally.sites().len().max(1) as f64;
+        let site = tally.sites().find(|site| {
+            let mut counts = [0; 2];
+            for values in tally.cells(None, Some(*site)) {
+                counts[0] += values[0].connections;
+                counts[1] += values[1].connections;
+            }
+            let of = difference(tally.strata(None, Some(*site), |of| of.ttlb));
+            counts.iter().all(|count| *count >= plan.least_connections)
+                && of.is_some_and(|of| is_slower(of, error))
+        })?;
+        Some(format!("TTLB is higher at site `{}`", tally.name(site)))
+    }
+
+    /// The guard rail that is exceeded by what was seen.
+    fn excess(&self, subject: &Subject<'_>) -> Option<String> {
+        let rails = [
+            ("loss", self.loss, subject.plan.loss),
+            (
+                "the share of incomplete transfers",
+                self.incomplete,
+                subject.plan.completion,
+            ),
+        ];
+        let exceeded = rails
+            .into_iter()
+            .find(|(_, of, limit)| of.is_some_and(|of| of.value > *limit));
+        exceeded.map(|(what, ..)| format!("{what} is above its limit"))
+    }
+}
+
+/// What a stage waits for.
+fn waiting(subject: &Subject<'_>, current: Epoch, tally: &Tally) -> Option<String> {
+    let plan = subject.plan;
+    let (hours, least) = (
+        tally.hours(current.number),
+        RampPlan::hours(plan.least_time),
+    );
+    if hours < least {
+        return Some(format!("{hours} of {least} hours of the stage"));
+    }
+    let counts = tally.connections(Some(current.number));
+    let few = counts
+        .iter()
+        .zip(subject.arms)
+        .find(|(count, _)| **count < plan.least_connections);
+    few.map(|(count, name)| {
+        format!(
+            "{count} of {} connections of `{name}` in the stage",
+            plan.least_connections
+        )
+    })
+}
+
+/// The largest excess of a log Bayes factor above its limit. The error is divided among epochs, as 1 / k (k + 1), and among the
+/// sites of an epoch and their total.
+fn ratio(epochs: &[Epoch], tally: &Tally) -> Option<(Option<usize>, f64)> {
+    let places = tally.sites().len() as f64 + 1.0;
+    let mut largest: Option<(Option<usize>, f64)> = None;
+    for (epoch, k) in epochs.iter().zip(1_u32..) {
+        if epoch.share <= 0.0 || epoch.share >= 1.0 {
+            continue;
+        }
+        let limit = (places * f64::from(k) * f64::from(k + 1) / RATIO_ERROR).ln();
+        for site in tally.sites().map(Some).chain([None]) {
+            let mut counts = [0; 2];
+            for values in tally.cells(Some(epoch.number), site) {
+                counts[0] += values[0].connections;
+                counts[1] += values[1].connections;
+            }
+            if let Some(factor) = sample_ratio(&counts, &[1.0 - epoch.share, epoch.share])
+                && largest.is_none_or(|(_, excess)| factor - limit > excess)
+            {
+                largest = Some((site, factor - limit));
+            }
+        }
+    }
+    largest
+}

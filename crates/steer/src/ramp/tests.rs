@@ -1,0 +1,345 @@
+use core::time::Duration;
+
+use lastbyte_scenario::RampPlan;
+use lastbyte_units::SplitMix64;
+
+use super::*;
+use crate::tally::Line;
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn plan() -> RampPlan {
+    RampPlan {
+        stages: vec![0.1, 0.5],
+        least_time: Duration::from_secs(2 * 3600),
+        least_connections: 100,
+        most_time: Duration::from_secs(40 * 3600),
+        ..RampPlan::default()
+    }
+}
+
+/// A log as a server writes it.
+struct Log {
+    plan: RampPlan,
+    ramp: Ramp,
+    tally: Tally,
+    random: SplitMix64,
+    hour: u64,
+}
+
+impl Log {
+    fn new() -> Self {
+        let plan = plan();
+        let mut ramp = Ramp::default();
+        ramp.push(Ramp::start(&subject(&plan), "hash"));
+        Self {
+            plan,
+            ramp,
+            tally: Tally::default(),
+            random: SplitMix64::stream(1, 2),
+            hour: 0,
+        }
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.random.number() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn add(&mut self, line: &Line<'_>) {
+        let now = (self.hour + 1) * HOUR_MS;
+        let epochs = self.ramp.epochs();
+        self.tally.add(line, &subject(&self.plan), &epochs, now);
+    }
+
+    /// An hour of connections with the shares in effect, and a look.
+    fn hour(&mut self, count: u64, ttlb: [f64; 2], loss: [f64; 2], incomplete: [f64; 2]) -> Look {
+        let epoch = *self.ramp.epochs().last().expect("an epoch");
+        let config = format!("00ff-{}", epoch.number);
+        for number in 0..count {
+            let arm = usize::from(self.unit() < epoch.share);
+            let spread = (self.unit() - 0.5).exp();
+            let is_complete = self.unit() >= incomplete[arm];
+            let lost = loss[arm] * 2.0 * self.unit();
+            let line = Line {
+                experiment: Some("x"),
+                arm: Some(["a", "b"][arm]),
+                site: Some(["fra", "nrt"][(number % 2) as usize]),
+                config: Some(&config),
+                time_ms: Some(self.hour * HOUR_MS + number),
+                size: Some(1000),
+                is_complete: Some(is_complete),
+                ttlb_ms: is_complete.then_some(ttlb[arm] * spread),
+                sent: Some(100.0),
+                lost: Some(100.0 * lost),
+            };
+            self.add(&line);
+        }
+        self.hour += 1;
+        let look = self
+            .ramp
+            .look(&subject(&self.plan), &self.tally)
+            .expect("not over");
+        self.ramp.push(look.clone());
+        look
+    }
+
+    fn until_end(
+        &mut self,
+        count: u64,
+        ttlb: [f64; 2],
+        loss: [f64; 2],
+        incomplete: [f64; 2],
+    ) -> Look {
+        loop {
+            let look = self.hour(count, ttlb, loss, incomplete);
+            if look.action.is_end() {
+                return look;
+            }
+        }
+    }
+}
+
+fn subject(plan: &RampPlan) -> Subject<'_> {
+    Subject {
+        name: "x",
+        arms: ["a", "b"],
+        plan,
+    }
+}
+
+#[test]
+fn an_arm_that_is_faster_goes_through_the_stages_and_keeps_the_holdback() {
+    let mut log = Log::new();
+    let end = log.until_end(2000, [400.0, 340.0], [0.01; 2], [0.01; 2]);
+    assert_eq!((end.action, end.share, end.epoch), (Action::Win, 0.95, 3));
+    let shares: Vec<f64> = log.ramp.epochs().iter().map(|epoch| epoch.share).collect();
+    assert_eq!(shares, [0.1, 0.5, 0.95]);
+    // Two hours of each stage at the least.
+    let ramp = log
+        .ramp
+        .looks()
+        .iter()
+        .find(|look| look.action == Action::Ramp);
+    assert_eq!(ramp.expect("a ramp").look, 2);
+    assert!(end.look >= 4 && end.hours >= 2, "{end:?}");
+    let change = end.ttlb.expect("known");
+    assert!(
+        (change.value + 0.15).abs() < 0.03 && change.high < Some(0.0),
+        "{change:?}"
+    );
+    assert_eq!(
+        log.ramp.look(&subject(&log.plan), &log.tally),
+        None,
+        "it is over"
+    );
+    assert_eq!(log.ramp.stop(), None);
+}
+
+#[test]
+fn an_arm_that_harms_has_no_connections() {
+    for (ttlb, loss, incomplete, rule) in [
+        ([400.0, 500.0], [0.01; 2], [0.01; 2], "TTLB is higher"),
+        (
+            [400.0; 2],
+            [0.01, 0.04],
+            [0.01; 2],
+            "loss rose by more than 0.5%",
+        ),
+        (
+            [400.0, 300.0],
+            [0.01; 2],
+            [0.01, 0.06],
+            "the share of incomplete transfers rose by more than 0.5%",
+        ),
+    ] {
+        let end = Log::new().until_end(2000, ttlb, loss, incomplete);
+        assert_eq!(
+            (end.action, end.share),
+            (Action::StopHarm, 0.0),
+            "{rule}: {end:?}"
+        );
+        assert_eq!(end.rule, rule);
+    }
+}
+
+#[test]
+fn an_arm_without_an_effect_ends() {
+    let end = Log::new().until_end(2000, [400.0; 2], [0.01; 2], [0.01; 2]);
+    assert_eq!((end.action, end.share), (Action::Futile, 0.0), "{end:?}");
+    assert_eq!(end.rule, "TTLB is not 5% lower");
+    // Few connections: the time of the plan ends first.
+    let mut few = Log::new();
+    few.plan.most_time = Duration::from_secs(4 * 3600);
+    let end = few.until_end(1100, [400.0; 2], [0.01; 2], [0.01; 2]);
+    assert_eq!(
+        (end.action, end.rule.as_str()),
+        (Action::Futile, "undecided after 4 hours")
+    );
+}
+
+#[test]
+fn nothing_is_decided_below_the_least_number_of_connections() {
+    let mut log = Log::new();
+    // Large harm, and too few connections.
+    let look = log.hour(500, [400.0, 4000.0], [0.0, 0.5], [0.0, 0.9]);
+    assert_eq!((look.action, look.share), (Action::Hold, 0.1));
+    assert!(
+        look.rule.ends_with("of 100 connections of `b`"),
+        "{}",
+        look.rule
+    );
+    let look = log.hour(1000, [400.0, 4000.0], [0.0, 0.5], [0.0, 0.9]);
+    assert_eq!(look.action, Action::StopHarm);
+}
+
+#[test]
+fn an_arm_whose_lines_are_missing_is_an_alarm() {
+    let mut log = Log::new();
+    for number in 0..2000 {
+        log.add(&Line {
+            experiment: Some("x"),
+            arm: Some("a"),
+            config: Some("00ff-1"),
+            time_ms: Some(number),
+            is_complete: Some(true),
+            ttlb_ms: Some(100.0),
+            ..Line::default()
+        });
+    }
+    let look = log
+        .ramp
+        .look(&subject(&log.plan), &log.tally)
+        .expect("not over");
+    assert_eq!(
+        (look.action, look.share, look.epoch),
+        (Action::AlarmRatio, 0.0, 2)
+    );
+}
+
+#[test]
+fn lines_of_other_experiments_epochs_and_times_do_not_count() {
+    let mut log = Log::new();
+    let line = Line {
+        experiment: Some("x"),
+        arm: Some("a"),
+        config: Some("00ff-1"),
+        time_ms: Some(5),
+        is_complete: Some(true),
+        ttlb_ms: Some(100.0),
+        ..Line::default()
+    };
+    log.plan.min_size = 0;
+    log.add(&line);
+    for other in [
+        Line {
+            experiment: Some("y"),
+            ..line
+        },
+        Line {
+            experiment: None,
+            ..line
+        },
+        Line {
+            config: Some("00ff-2"),
+            ..line
+        },
+        Line {
+            config: Some("00ff"),
+            ..line
+        },
+        Line {
+            config: Some("-"),
+            ..line
+        },
+        Line {
+            config: None,
+            ..line
+        },
+        Line {
+            arm: Some("c"),
+            ..line
+        },
+        Line {
+            time_ms: None,
+            ..line
+        },
+        Line {
+            time_ms: Some(u64::MAX),
+            ..line
+        },
+    ] {
+        log.add(&other);
+    }
+    log.plan.min_size = 10;
+    log.add(&Line {
+        size: Some(9),
+        ..line
+    });
+    assert_eq!(log.tally.connections(None), [1, 0]);
+    let expected = Ignored {
+        other_experiment: 2,
+        other_epoch: 4,
+        other_arm: 1,
+        without_time: 2,
+        short: 1,
+    };
+    assert_eq!(log.tally.ignored, expected);
+}
+
+#[test]
+fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
+    let (plan, mut whole, mut parts) = (
+        plan(),
+        Tally::default(),
+        [Tally::default(), Tally::default()],
+    );
+    let epochs = [Epoch {
+        number: 1,
+        stage: 0,
+        share: 0.1,
+    }];
+    for number in 0..100_u64 {
+        let line = Line {
+            experiment: Some("x"),
+            arm: Some(["a", "b"][(number % 2) as usize]),
+            site: Some(["s", "t", "u"][(number % 3) as usize]),
+            config: Some("00ff-1"),
+            // One in the far future of the others.
+            time_ms: Some(if number == 7 { 900 * HOUR_MS } else { number }),
+            is_complete: Some(number % 5 > 0),
+            ttlb_ms: Some(100.0 + number as f64),
+            ..Line::default()
+        };
+        whole.add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+        parts[usize::from(number > 60)].add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+    }
+    let [mut first, second] = parts;
+    first.merge(&second);
+    assert_eq!(first.by_site(), whole.by_site());
+    assert_eq!(
+        (first.until_ms, first.hours(1), first.all_hours()),
+        (whole.until_ms, 2, 2)
+    );
+    let ttlb = |tally: &Tally| difference(tally.strata(None, None, |of| of.ttlb)).expect("both");
+    assert!((ttlb(&first).value - ttlb(&whole).value).abs() < 1e-12);
+}
+
+#[test]
+fn a_ramp_is_the_looks_of_one() {
+    let mut log = Log::new();
+    log.hour(200, [400.0; 2], [0.01; 2], [0.01; 2]);
+    let looks = log.ramp.looks().to_vec();
+    assert_eq!(
+        Ramp::new(looks.clone()).map(|ramp| ramp.epochs().len()),
+        Some(1)
+    );
+    assert!(Ramp::new(looks[1..].to_vec()).is_none());
+    assert!(Ramp::new(vec![looks[0].clone(), looks[0].clone()]).is_none());
+    let stopped = log.ramp.stop().expect("not over");
+    assert_eq!(
+        (stopped.action, stopped.share, stopped.epoch),
+        (Action::Stopped, 0.0, 2)
+    );
+    log.ramp.push(stopped);
+    assert!(log.ramp.is_over() && log.ramp.stop().is_none());
+}

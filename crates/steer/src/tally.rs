@@ -1,0 +1,290 @@
+//! Sums of the lines of a connection log, by epoch, site and arm.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lastbyte_report::statistics::sequence::{Stratum, Sums};
+use serde::{Deserialize, Serialize};
+
+use crate::{Epoch, Subject};
+
+/// Further sites are counted together as [`OTHER_SITES`].
+const SITES_MAX: usize = 64;
+const OTHER_SITES: &str = "(other sites)";
+/// Further hashes of an epoch are not kept.
+const CONFIGS_MAX: usize = 16;
+const HOUR_MS: u64 = 3_600_000;
+
+/// The keys of a line that matter; `None` if absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line<'a> {
+    /// The experiment.
+    pub experiment: Option<&'a str>,
+    /// The arm.
+    pub arm: Option<&'a str>,
+    /// The site.
+    pub site: Option<&'a str>,
+    /// The hash of the server's configuration, with the epoch behind `-`.
+    pub config: Option<&'a str>,
+    /// When it was written, in milliseconds since the Unix epoch.
+    pub time_ms: Option<u64>,
+    /// Bytes of the response.
+    pub size: Option<u64>,
+    /// Whether the transfer is complete.
+    pub is_complete: Option<bool>,
+    /// Time to last byte in milliseconds.
+    pub ttlb_ms: Option<f64>,
+    /// Packets sent.
+    pub sent: Option<f64>,
+    /// Packets lost.
+    pub lost: Option<f64>,
+}
+
+/// Numbers of lines that do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Ignored {
+    /// Of another experiment, or without one.
+    pub other_experiment: u64,
+    /// Of an epoch that the ramp did not have, or without one.
+    pub other_epoch: u64,
+    /// Of another arm.
+    pub other_arm: u64,
+    /// Without a time, or of the future.
+    pub without_time: u64,
+    /// Of responses that are too short.
+    pub short: u64,
+}
+
+/// The values of an arm in a stratum.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Values {
+    /// Number of connections.
+    pub connections: u64,
+    /// Logarithms of the time to last byte in milliseconds.
+    pub ttlb: Sums,
+    /// Shares of lost packets.
+    pub loss: Sums,
+    /// One for each incomplete transfer, and zero for each complete one.
+    pub incomplete: Sums,
+}
+
+impl Values {
+    /// Adds a connection. An incomplete transfer has the time of the limit.
+    pub fn add(
+        &mut self,
+        is_complete: bool,
+        ttlb_ms: Option<f64>,
+        loss: Option<f64>,
+        limit_ms: f64,
+    ) {
+        self.connections += 1;
+        self.incomplete.add(f64::from(u8::from(!is_complete)));
+        let ttlb = if is_complete { ttlb_ms } else { Some(limit_ms) };
+        if let Some(ttlb) = ttlb.filter(|ttlb| ttlb.is_finite()) {
+            // Logs have whole milliseconds.
+            self.ttlb.add(ttlb.clamp(0.5, limit_ms).ln());
+        }
+        if let Some(loss) = loss.filter(|loss| (0.0..=1.0).contains(loss)) {
+            self.loss.add(loss);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.ttlb.merge(&other.ttlb);
+        self.loss.merge(&other.loss);
+        self.incomplete.merge(&other.incomplete);
+    }
+}
+
+/// What is known of lines up to a time.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// The time of the newest line that counts, in milliseconds since the Unix epoch.
+    pub until_ms: u64,
+    /// Lines that do not count.
+    pub ignored: Ignored,
+    sites: Vec<String>,
+    cells: BTreeMap<(u32, usize), [Values; 2]>,
+    /// Hours with lines, by epoch: a wrong time of a line adds one hour only.
+    hours: BTreeMap<u32, BTreeSet<u64>>,
+    configs: BTreeMap<u32, BTreeSet<String>>,
+}
+
+impl Tally {
+    /// Counts a line that was written at `now_ms` at the latest.
+    pub fn add(&mut self, line: &Line<'_>, subject: &Subject<'_>, epochs: &[Epoch], now_ms: u64) {
+        let ignored = &mut self.ignored;
+        if line.experiment != Some(subject.name) {
+            ignored.other_experiment += 1;
+            return;
+        }
+        let epoch = line.config.and_then(epoch_of);
+        let Some(epoch) = epoch.filter(|epoch| epochs.iter().any(|one| one.number == *epoch))
+        else {
+            ignored.other_epoch += 1;
+            return;
+        };
+        let Some(arm) = subject.arms.iter().position(|arm| line.arm == Some(arm)) else {
+            ignored.other_arm += 1;
+            return;
+        };
+        let Some(time) = line.time_ms.filter(|time| *time <= now_ms) else {
+            ignored.without_time += 1;
+            return;
+        };
+        if line.size.unwrap_or(0) < subject.plan.min_size {
+            ignored.short += 1;
+            return;
+        }
+        self.until_ms = self.until_ms.max(time);
+        self.add_hour(epoch, time / HOUR_MS);
+        let configs = self.configs.entry(epoch).or_default();
+        if let Some(config) = line.config
+            && configs.len() < CONFIGS_MAX
+            && !configs.contains(config)
+        {
+            configs.insert(config.to_owned());
+        }
+        let site = self.site(line.site.unwrap_or_default());
+        let loss = line.sent.zip(line.lost).filter(|(sent, _)| *sent > 0.0);
+        let limit_ms = subject.plan.time_limit.as_secs_f64() * 1e3;
+        let is_complete = line.is_complete.unwrap_or(line.ttlb_ms.is_some());
+        self.cells.entry((epoch, site)).or_default()[arm].add(
+            is_complete,
+            line.ttlb_ms,
+            loss.map(|(sent, lost)| lost / sent),
+            limit_ms,
+        );
+    }
+
+    /// Adds the lines of a later part of the same log.
+    pub fn merge(&mut self, other: &Self) {
+        self.until_ms = self.until_ms.max(other.until_ms);
+        let (ours, theirs) = (&mut self.ignored, &other.ignored);
+        ours.other_experiment += theirs.other_experiment;
+        ours.other_epoch += theirs.other_epoch;
+        ours.other_arm += theirs.other_arm;
+        ours.without_time += theirs.without_time;
+        ours.short += theirs.short;
+        for ((epoch, site), values) in &other.cells {
+            let site = self.site(&other.sites[*site]);
+            self.add_values(*epoch, site, values);
+        }
+        for (epoch, hours) in &other.hours {
+            self.hours.entry(*epoch).or_default().extend(hours);
+        }
+        for (epoch, configs) in &other.configs {
+            let ours = self.configs.entry(*epoch).or_default();
+            for config in configs {
+                if ours.len() < CONFIGS_MAX {
+                    ours.insert(config.clone());
+                }
+            }
+        }
+    }
+
+    /// The index of a site.
+    pub(crate) fn site(&mut self, name: &str) -> usize {
+        if let Some(known) = self.sites.iter().position(|site| site == name) {
+            return known;
+        }
+        if self.sites.len() >= SITES_MAX && name != OTHER_SITES {
+            return self.site(OTHER_SITES);
+        }
+        self.sites.push(name.to_owned());
+        self.sites.len() - 1
+    }
+
+    pub(crate) fn add_values(&mut self, epoch: u32, site: usize, values: &[Values; 2]) {
+        let cell = self.cells.entry((epoch, site)).or_default();
+        for (ours, theirs) in cell.iter_mut().zip(values) {
+            ours.merge(theirs);
+        }
+    }
+
+    pub(crate) fn add_hour(&mut self, epoch: u32, hour: u64) {
+        self.hours.entry(epoch).or_default().insert(hour);
+    }
+
+    /// Hours with lines of an epoch.
+    pub(crate) fn hours(&self, epoch: u32) -> u64 {
+        self.hours.get(&epoch).map_or(0, BTreeSet::len) as u64
+    }
+
+    /// Hours with lines of any epoch.
+    pub(crate) fn all_hours(&self) -> u64 {
+        let all: BTreeSet<&u64> = self.hours.values().flatten().collect();
+        all.len() as u64
+    }
+
+    /// Hashes of configurations on lines of an epoch.
+    pub(crate) fn configs(&self, epoch: u32) -> Vec<String> {
+        let configs = self.configs.get(&epoch);
+        configs.map_or(Vec::new(), |configs| configs.iter().cloned().collect())
+    }
+
+    /// The number of connections of baseline and arm in an epoch, or in all.
+    #[must_use]
+    pub fn connections(&self, epoch: Option<u32>) -> [u64; 2] {
+        let mut counts = [0; 2];
+        for ((number, _), values) in &self.cells {
+            if epoch.is_none_or(|epoch| epoch == *number) {
+                counts[0] += values[0].connections;
+                counts[1] += values[1].connections;
+            }
+        }
+        counts
+    }
+
+    /// The number of connections of baseline and arm by site.
+    pub(crate) fn by_site(&self) -> BTreeMap<String, [u64; 2]> {
+        let mut sites: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        for ((_, site), values) in &self.cells {
+            let counts = sites.entry(self.sites[*site].clone()).or_default();
+            counts[0] += values[0].connections;
+            counts[1] += values[1].connections;
+        }
+        sites
+    }
+
+    /// The indices of sites.
+    pub(crate) fn sites(&self) -> core::ops::Range<usize> {
+        0..self.sites.len()
+    }
+
+    pub(crate) fn name(&self, site: usize) -> &str {
+        self.sites.get(site).map_or("", String::as_str)
+    }
+
+    /// The cells of an epoch and a site, or of all.
+    pub(crate) fn cells(
+        &self,
+        epoch: Option<u32>,
+        site: Option<usize>,
+    ) -> impl Iterator<Item = &[Values; 2]> {
+        let cells = self.cells.iter().filter(move |((number, place), _)| {
+            epoch.is_none_or(|epoch| epoch == *number) && site.is_none_or(|site| site == *place)
+        });
+        cells.map(|(_, values)| values)
+    }
+
+    /// The strata of a measure.
+    pub(crate) fn strata(
+        &self,
+        epoch: Option<u32>,
+        site: Option<usize>,
+        of: fn(&Values) -> Sums,
+    ) -> impl Iterator<Item = Stratum> {
+        self.cells(epoch, site).map(move |values| Stratum {
+            control: of(&values[0]),
+            arm: of(&values[1]),
+        })
+    }
+}
+
+/// The epoch of a configuration: the number behind the last `-`.
+fn epoch_of(config: &str) -> Option<u32> {
+    let (_, epoch) = config.rsplit_once('-')?;
+    epoch.parse().ok()
+}
