@@ -15,7 +15,7 @@
 
 pub mod bootstrap;
 pub mod counts;
-mod random;
+pub(crate) mod random;
 mod special;
 pub mod tests_of;
 
