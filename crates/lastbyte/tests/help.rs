@@ -95,8 +95,17 @@ fn every_example_of_ab_and_report_runs() {
     };
     let log: String = (0..400).map(line).collect();
     fs::write(folder.join("log.ndjson"), log).expect("a log");
+    let request = |number: u64| {
+        let arm = if number.is_multiple_of(2) { "a" } else { "b" };
+        let ms = 20 + number * 7919 % 80;
+        format!(
+            "{{\"type\":\"request\",\"arm\":\"{arm}\",\"ms\":{ms},\"status\":200,\"complete\":true,\"conn_id\":{number}}}\n"
+        )
+    };
+    let access: String = (0..100).map(request).collect();
+    fs::write(folder.join("access.ndjson"), access).expect("a log");
     let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
-    assert_eq!(run(&folder, "report", &script), 6);
+    assert_eq!(run(&folder, "report", &script), 7);
     for page in ["ab/report.html", "h2o.html"] {
         assert!(folder.join(page).exists(), "{page}");
     }

@@ -17,6 +17,8 @@ use serde_json::Value;
 mod input;
 #[path = "report/ratio.rs"]
 mod ratio;
+#[path = "report/requests.rs"]
+mod requests;
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lastbyte"))

@@ -13,6 +13,7 @@ use lastbyte_record::json::Object;
 
 use super::{
     arms::Origin,
+    exchange::Notes,
     handler::{Peer, Version},
     log::{self, LogWriter},
     sites::Sites,
@@ -63,6 +64,8 @@ pub struct Record {
     target: String,
     referer: String,
     user_agent: String,
+    /// Empty if it is absent or invalid.
+    traceparent: String,
     /// The status of the response; 0 until it is known.
     pub status: u16,
     /// The bytes of its body that were sent; so far, until the response ends.
@@ -71,11 +74,15 @@ pub struct Record {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending {
+pub struct Ending<'a> {
     /// The time since the request arrived.
     pub took: Duration,
     /// Whether the response is complete.
     pub is_complete: bool,
+    /// The name of the request's route, if there are routes.
+    pub route: Option<&'a str>,
+    /// What the handler's task noted, if the request had one.
+    pub notes: Option<&'a Notes>,
 }
 
 impl AccessLog {
@@ -124,13 +131,14 @@ impl AccessLog {
             target: log::field(request.path().unwrap_or_default()),
             referer: header("referer"),
             user_agent: header("user-agent"),
+            traceparent: traceparent(request),
             status: 0,
             body_len: 0,
         }
     }
 
     /// Writes the line.
-    pub fn end(&self, record: &Record, ending: Ending) {
+    pub fn end(&self, record: &Record, ending: Ending<'_>) {
         self.writer.write(match self.format {
             Format::Ndjson => {
                 let site = self.sites.of(&record.authority, &record.target);
@@ -149,7 +157,7 @@ impl AccessLog {
 }
 
 impl Record {
-    fn json(&self, ending: Ending, site: Option<&str>) -> String {
+    fn json(&self, ending: Ending<'_>, site: Option<&str>) -> String {
         let mut line = String::new();
         let mut object = Object::new(&mut line);
         object
@@ -171,12 +179,18 @@ impl Record {
             .boolean("complete", ending.is_complete)
             .integer("conn_id", self.connection.conn_id)
             .integer("worker", self.connection.worker as u64);
+        if let Some(upstream) = ending.notes.and_then(Notes::upstream) {
+            object.number("upstream_ms", upstream.as_secs_f64() * 1000.0, 3);
+        }
+        let error = ending.notes.and_then(Notes::error);
         let Origin {
             arm,
             experiment,
             config_hash,
         } = &self.connection.origin;
         for (key, value) in [
+            ("error", error),
+            ("route", ending.route),
             ("experiment", experiment.as_deref()),
             ("arm", arm.as_deref()),
             ("site", site),
@@ -186,7 +200,11 @@ impl Record {
                 object.text(key, value);
             }
         }
-        for (key, value) in [("referer", &self.referer), ("user_agent", &self.user_agent)] {
+        for (key, value) in [
+            ("referer", &self.referer),
+            ("user_agent", &self.user_agent),
+            ("traceparent", &self.traceparent),
+        ] {
             if !value.is_empty() {
                 object.text(key, value);
             }
@@ -210,6 +228,19 @@ impl Record {
             self.status,
         )
     }
+}
+
+/// The `traceparent` of a request (W3C Trace Context), if there is one and it is valid: version, trace, parent and flags.
+fn traceparent(request: &Request) -> String {
+    let mut values = request.fields().get_all("traceparent");
+    let value = values.next().map(<[u8]>::trim_ascii).unwrap_or_default();
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let parts = value.split(|byte| *byte == b'-');
+    let is_valid = values.next().is_none()
+        && parts.clone().map(<[u8]>::len).eq([2, 32, 16, 2])
+        && parts.flatten().all(is_hex);
+    let text = is_valid.then(|| String::from_utf8_lossy(value));
+    text.unwrap_or_default().into_owned()
 }
 
 /// `10/Oct/2000:13:55:36 +0000`.

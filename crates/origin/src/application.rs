@@ -84,7 +84,7 @@ impl Common {
 ///
 /// # What is kept for a request, and what removes it
 ///
-/// A request is kept in `Served::records` (with an access log), in one of `Served::delayed` and `Served::running`, and until
+/// A request is kept in `Served::records`, in one of `Served::delayed` and `Served::running`, and until
 /// the end of the turn in `starting`, or until the client's address is validated in `Served::held`. The transport permits
 /// [`max_streams`](lastbyte_quic::stream::Config) requests at a time, and each of the maps has at most one entry for each. All
 /// of them are removed by the event that ends the response ([`Event`] lists them), whatever it is:
@@ -128,8 +128,8 @@ impl Http3Server {
     pub fn new(shared: Shared, worker: usize, mailbox: Arc<Mailbox>) -> Self {
         Self {
             common: Common {
+                measure: Measure::new(shared.handler.routes().len()),
                 shared,
-                measure: Measure::default(),
                 date: Date::default(),
             },
             worker,
@@ -175,7 +175,7 @@ impl Http3Server {
             version: Version::Http3,
             is_early: connection.stage() == Stage::Handshaking,
         };
-        let reply = reply(&*self.common.shared.handler, &request, &peer);
+        let (reply, route) = reply(&*self.common.shared.handler, &request, &peer);
         self.common.measure.statistics.requests += 1;
         self.common.measure.statistics.early_requests += u64::from(peer.is_early);
         if self.common.shared.log.is_some() && served.first.is_none() {
@@ -197,20 +197,24 @@ impl Http3Server {
                 )
                 .cloned(),
         });
-        if self.common.shared.access.is_some() {
+        let record = self.common.shared.access.is_some().then(|| {
             let connection_ref = ConnectionRef {
                 conn_id: served.number,
                 worker: self.worker,
                 origin: self.common.shared.arms.origin_of(connection.config()),
             };
             let record = AccessLog::begin(&request, &peer, connection_ref, self.common.wall(now));
-            let entry = Entry {
-                began: now,
-                record,
-                body: SentBody::default(),
-            };
-            served.records.insert(stream, Box::new(entry));
-        }
+            Box::new(record)
+        });
+        let entry = Entry {
+            began: now,
+            route,
+            status: 0,
+            body: SentBody::default(),
+            record,
+            notes: None,
+        };
+        served.records.insert(stream, entry);
         let is_head = request.method() == "HEAD";
         let is_expecting = request.fields().get("expect").is_some();
         served.http3.recycle(request.into_fields());
@@ -228,6 +232,9 @@ impl Http3Server {
             }
             HandlerResponse::Task(task) => {
                 let (exchange, channels) = exchange(&served.budget);
+                if let Some(entry) = served.records.get_mut(&stream) {
+                    entry.notes = Some(Arc::clone(&channels.notes));
+                }
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
                 served.running.insert(
                     stream,
@@ -308,7 +315,7 @@ impl Http3Server {
                     }
                 }
                 self.common.measure.statistics.sent += 1;
-                served.end_record(&self.common.shared, now, (connection, stream), true);
+                served.end_record(&self.common, now, (connection, stream), true);
                 if served.is_first(stream) {
                     let ttlb = served.log(&self.common, connection, now, true);
                     self.common
@@ -389,7 +396,7 @@ impl Http3Server {
             };
             if self.is_closing {
                 served.http3.close(connection, now, Code::NO_ERROR);
-                served.end_all_records(&self.common.shared, now, connection);
+                served.end_all_records(&self.common, now, connection);
                 let _ = served.log(&self.common, connection, now, false);
             } else {
                 served.http3.shut_down(connection, now);
@@ -489,7 +496,7 @@ impl Application for Http3Server {
         if let Some(due) = served.due {
             self.due.remove(&(due, closed.handle));
         }
-        served.end_all_records(&self.common.shared, now, &mut closed.connection);
+        served.end_all_records(&self.common, now, &mut closed.connection);
         let _ = served.log(&self.common, &mut closed.connection, now, false);
     }
 
@@ -553,25 +560,26 @@ impl Drop for Http3Server {
     }
 }
 
-/// The handler's reply to a request. A request in 0-RTT may be a replay: only safe methods are handled then (RFC 8470
+/// The handler's reply to a request, and the index of its route. A request in 0-RTT may be a replay: only safe methods are handled then (RFC 8470
 /// §5.2, RFC 9110 §9.2.1).
-fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> HandlerResponse {
+fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> (HandlerResponse, usize) {
+    let refuse = |response: FullResponse| (response.into(), 0);
     if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
         let text = "Too early: repeat the request after the handshake\n";
-        return FullResponse::text(425, text).into();
+        return refuse(FullResponse::text(425, text));
     }
     if request.method() == "CONNECT" {
-        return FullResponse::no_connect().into();
+        return refuse(FullResponse::no_connect());
     }
     let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
     if !request.fields().get_all("expect").all(is_known) {
-        return FullResponse::unknown_expectation().into();
+        return refuse(FullResponse::unknown_expectation());
     }
-    let reply = handler.handle(request, peer);
+    let (reply, route) = handler.handle_routed(request, peer);
     if request.method() == "HEAD" {
-        return reply.head_only();
+        return (reply.head_only(), route);
     }
-    reply
+    (reply, route)
 }
 
 impl fmt::Debug for Command {

@@ -6,7 +6,14 @@
 
 pub mod channel;
 
-use std::{future::poll_fn, sync::Arc};
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Response};
@@ -90,20 +97,64 @@ pub struct Channels {
     pub incoming: Sender<Piece>,
     /// Provides the response.
     pub outgoing: Receiver<ResponsePart>,
+    /// What the task notes about the request.
+    pub notes: Arc<Notes>,
+}
+
+/// What a task notes about its request, for the logs.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// In microseconds, plus 1; 0 until it is known.
+    upstream: AtomicU64,
+    error: OnceLock<&'static str>,
+}
+
+impl Notes {
+    /// The time that another server took until the header of its response, or until it failed.
+    pub fn set_upstream(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.upstream
+            .store(micros.saturating_add(1), Ordering::Release);
+    }
+
+    /// Why that server gave no complete response: an error type of RFC 9209 §2.3. The first counts.
+    pub fn set_error(&self, error: &'static str) {
+        let _ = self.error.set(error);
+    }
+
+    /// See [`Notes::set_upstream`].
+    #[must_use]
+    pub fn upstream(&self) -> Option<Duration> {
+        let micros = self.upstream.load(Ordering::Acquire).checked_sub(1);
+        micros.map(Duration::from_micros)
+    }
+
+    /// See [`Notes::set_error`].
+    #[must_use]
+    pub fn error(&self) -> Option<&'static str> {
+        self.error.get().copied()
+    }
 }
 
 /// Both sides of an exchange on a connection with this budget.
 pub fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Channels) {
     let (incoming, from_client) = channel::channel(REQUEST_BOUND, Arc::clone(budget));
     let (to_client, outgoing) = channel::channel(RESPONSE_BOUND, Arc::clone(budget));
+    let notes = Arc::<Notes>::default();
     let exchange = Exchange {
         incoming: Incoming(from_client),
         outgoing: Outgoing {
             sender: to_client,
             has_head: false,
+            notes: Arc::clone(&notes),
         },
     };
-    (exchange, Channels { incoming, outgoing })
+    let channels = Channels {
+        incoming,
+        outgoing,
+        notes,
+    };
+    (exchange, channels)
 }
 
 /// The body of a request.
@@ -136,6 +187,7 @@ impl Incoming {
 pub struct Outgoing {
     sender: Sender<ResponsePart>,
     has_head: bool,
+    notes: Arc<Notes>,
 }
 
 impl Outgoing {
@@ -177,6 +229,12 @@ impl Outgoing {
     pub async fn begin(&mut self, response: Response) -> Result<(), ExchangeAborted> {
         self.has_head = true;
         self.send(ResponsePart::Head(response)).await
+    }
+
+    /// For what the logs have to say about the request.
+    #[must_use]
+    pub const fn notes(&self) -> &Arc<Notes> {
+        &self.notes
     }
 
     /// Whether the response was started.

@@ -21,6 +21,16 @@ use super::exchange::Exchange;
 pub trait Handler: Send + Sync {
     /// Returns the response to a request.
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse;
+
+    /// The names of its routes, for logs and metrics: the first is that of all other requests. Empty if there are no routes.
+    fn routes(&self) -> &[String] {
+        &[]
+    }
+
+    /// Returns the response to a request, and the index of its route in [`Handler::routes`].
+    fn handle_routed(&self, request: &Request, peer: &Peer) -> (HandlerResponse, usize) {
+        (self.handle(request, peer), 0)
+    }
 }
 
 /// A version of HTTP.

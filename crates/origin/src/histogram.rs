@@ -15,11 +15,19 @@ pub struct Histogram {
     sum: Duration,
 }
 
+/// The index of the bucket of a time.
+pub(crate) fn bucket(span: Duration) -> usize {
+    BOUNDS_MS.partition_point(|bound| Duration::from_millis(*bound) < span)
+}
+
 impl Histogram {
+    pub(crate) const fn of(counts: [u64; BOUNDS_MS.len() + 1], sum: Duration) -> Self {
+        Self { counts, sum }
+    }
+
     /// Counts a time.
     pub fn add(&mut self, span: Duration) {
-        let bucket = BOUNDS_MS.partition_point(|bound| Duration::from_millis(*bound) < span);
-        if let Some(count) = self.counts.get_mut(bucket) {
+        if let Some(count) = self.counts.get_mut(bucket(span)) {
             *count += 1;
         }
         self.sum = self.sum.saturating_add(span);

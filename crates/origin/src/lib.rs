@@ -41,6 +41,7 @@
 //! | [`access`] | the lines of the access log |
 //! | [`log`] | the queue of log lines |
 //! | [`counters`], [`histogram`] | which statistics are summed, and times to the last byte |
+//! | [`times`] | times of requests by route and status class |
 //! | [`date`] | the `date` of responses |
 //! | [`wakers`] | wakers of tasks that wait |
 //!
@@ -70,6 +71,7 @@ pub mod representation;
 pub mod routes;
 pub mod sink;
 pub mod sites;
+pub mod times;
 pub mod wakers;
 
 pub use application::{

@@ -103,6 +103,17 @@ impl FromStr for Place {
     }
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Any if self.path.is_empty() => f.write_str("/"),
+            Host::Any => f.write_str(&self.path),
+            Host::Below(suffix) => write!(f, "*{suffix}{}", self.path),
+            Host::Exact(name) => write!(f, "{name}{}", self.path),
+        }
+    }
+}
+
 impl Place {
     fn has(&self, host: &str, path: &[u8]) -> bool {
         let has_host = match &self.host {
@@ -149,7 +160,7 @@ impl<T> Places<T> {
     }
 
     /// As [`find`](Self::find); `Err` if servers may read the path as one with another value.
-    fn find_one(&self, authority: &str, target: &str) -> Result<Option<&T>, Ambiguous> {
+    fn find_one(&self, authority: &str, target: &str) -> Result<Option<(usize, &T)>, Ambiguous> {
         let host = host_of(authority).to_ascii_lowercase();
         let path = path_of(target);
         let resolved = resolved(&decoded(path));
@@ -158,8 +169,8 @@ impl<T> Places<T> {
         if !is_plain && self.positions(&host, path) != [at; 2] {
             return Err(Ambiguous);
         }
-        let found = at.and_then(|at| self.0.get(at));
-        Ok(found.map(|(_, value)| value))
+        let found = at.and_then(|at| Some((at, &self.0.get(at)?.1)));
+        Ok(found)
     }
 
     /// The places of a path as other servers read it: those that keep encoded slashes, and those that drop parameters before
@@ -216,14 +227,22 @@ fn resolved(path: &[u8]) -> Vec<u8> {
 pub struct Routes {
     routes: Places<Arc<dyn Handler>>,
     fallback: Arc<dyn Handler>,
+    /// [`OTHERS`], and the places in the order of `routes`.
+    names: Vec<String>,
 }
+
+/// The name of the requests without a route. It is not a place.
+const OTHERS: &str = "*";
 
 impl Routes {
     /// These routes, and the handler of all other requests.
     #[must_use]
     pub fn new(routes: Vec<(Place, Arc<dyn Handler>)>, fallback: Arc<dyn Handler>) -> Self {
+        let routes = Places::new(routes);
+        let names = routes.0.iter().map(|(place, _)| place.to_string());
         Self {
-            routes: Places::new(routes),
+            names: [OTHERS.to_owned()].into_iter().chain(names).collect(),
+            routes,
             fallback,
         }
     }
@@ -238,18 +257,28 @@ impl fmt::Debug for Routes {
 
 impl Handler for Routes {
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
+        self.handle_routed(request, peer).0
+    }
+
+    fn routes(&self) -> &[String] {
+        &self.names
+    }
+
+    fn handle_routed(&self, request: &Request, peer: &Peer) -> (HandlerResponse, usize) {
+        let refuse = |text| (FullResponse::text(400, text).into(), 0);
         let target = request.path().unwrap_or("/");
         // Which route a server behind it would see is not known.
         if has_dot_segment(target) {
-            return FullResponse::text(400, "The path has `.` or `..` segments\n").into();
+            return refuse("The path has `.` or `..` segments\n");
         }
         if path_of(target).contains("%00") {
-            return FullResponse::text(400, "The path has a null byte\n").into();
+            return refuse("The path has a null byte\n");
         }
         let authority = request.authority().unwrap_or_default();
         match self.routes.find_one(authority, target) {
-            Ok(found) => found.unwrap_or(&self.fallback).handle(request, peer),
-            Err(Ambiguous) => FullResponse::text(400, AMBIGUOUS).into(),
+            Ok(Some((at, handler))) => (handler.handle(request, peer), at + 1),
+            Ok(None) => (self.fallback.handle(request, peer), 0),
+            Err(Ambiguous) => refuse(AMBIGUOUS),
         }
     }
 }
@@ -321,13 +350,21 @@ impl fmt::Debug for Hints {
 
 impl Handler for Hints {
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
-        let reply = self.handler.handle(request, peer);
+        self.handle_routed(request, peer).0
+    }
+
+    fn routes(&self) -> &[String] {
+        self.handler.routes()
+    }
+
+    fn handle_routed(&self, request: &Request, peer: &Peer) -> (HandlerResponse, usize) {
+        let (reply, route) = self.handler.handle_routed(request, peer);
         let path = path_of(request.path().unwrap_or_default());
         let links = self.links.get(path).filter(|_| request.method() == "GET");
         let Some(links) = links.cloned() else {
-            return reply;
+            return (reply, route);
         };
-        match reply {
+        let hinted = match reply {
             HandlerResponse::Now(answer) => linked(answer, &links).into(),
             HandlerResponse::After(span, later) | HandlerResponse::Hinted(_, span, later) => {
                 let hint = early_hints(&links);
@@ -337,7 +374,8 @@ impl Handler for Hints {
                 exchange.outgoing.hint(early_hints(&links));
                 task(exchange);
             })),
-        }
+        };
+        (hinted, route)
     }
 }
 

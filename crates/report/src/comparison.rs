@@ -55,6 +55,7 @@ mod text;
 mod warnings;
 
 use self::analysis::Analysis;
+pub(crate) use self::settings::expression_of;
 pub use self::{
     error::Error,
     queries::h2o_arm,

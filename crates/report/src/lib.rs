@@ -8,6 +8,7 @@
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
+//! | compare the requests of an access log by arm | [`requests::Requests`] |
 //! | compare page loads over several protocols | [`compare::PageLoads`] |
 //! | draw times against packet loss | [`loss::LossStudy`] |
 //! | draw a real connection, from its qlog file | [`qlog::read`] |
@@ -55,6 +56,7 @@ pub mod loss;
 pub mod qlog;
 mod raster;
 pub mod replay;
+pub mod requests;
 mod scale;
 mod scene;
 pub mod statistics;

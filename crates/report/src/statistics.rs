@@ -16,7 +16,7 @@
 
 pub mod bootstrap;
 pub mod counts;
-mod random;
+pub(crate) mod random;
 pub mod sequence;
 mod special;
 pub mod tests_of;

@@ -4,13 +4,15 @@
 //! (`application::measure`), which costs about 1 µs of CPU time a connection. One response is computed at a time,
 //! followed by a pause, so that at most a tenth of the time is spent on them, however often clients ask. Clients that wait at
 //! the same time receive the same response: each waits for at most one pause and two computations. `/healthz` costs a command
-//! to each worker, and does not wait for metrics.
+//! to each worker, and does not wait for metrics. Files of `/proc` are read, and the text is written, on a thread that serves
+//! no connections.
 
 #![expect(
     clippy::disallowed_types,
     reason = "the listener is opened on one thread and used on another"
 )]
 
+mod process;
 mod text;
 
 use std::{
@@ -29,18 +31,23 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Remote, Statistics as LoopStatistics};
-use lastbyte_origin::application::{Command, Measured};
+use lastbyte_origin::{
+    application::{Command, Measured},
+    times::ClassTimes,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime,
     sync::{Mutex, oneshot},
-    task::AbortHandle,
+    task::{self, AbortHandle},
     time,
 };
 
+use self::process::Process;
 use super::{
     budget::Budget,
     log::LogCounts,
+    proxy::{UpstreamCounts, UpstreamStatistics},
     tcp::{self, Admission, Stalled, Text},
     tls::CurrentCertificates,
 };
@@ -58,6 +65,11 @@ const IDLE: Duration = Duration::from_secs(60);
 pub(crate) struct Sources {
     pub(crate) workers: Vec<Remote<Command>>,
     pub(crate) tcp: Box<dyn Fn() -> tcp::Statistics + Send + Sync>,
+    /// By thread, with the version of HTTP.
+    pub(crate) tcp_times: Box<dyn Fn() -> Vec<(&'static str, ClassTimes)> + Send + Sync>,
+    /// The names of routes.
+    pub(crate) routes: Vec<String>,
+    pub(crate) upstreams: Vec<UpstreamCounts>,
     pub(crate) budget: Budget,
     /// Logs, by what their lines describe.
     pub(crate) logs: Vec<(&'static str, LogCounts)>,
@@ -102,6 +114,10 @@ pub(crate) struct Numbers {
     /// The counters of their loops.
     pub(crate) loops: Vec<Option<LoopStatistics>>,
     pub(crate) tcp: tcp::Statistics,
+    /// By thread, with the version of HTTP.
+    pub(crate) tcp_times: Vec<(&'static str, ClassTimes)>,
+    pub(crate) routes: Vec<String>,
+    pub(crate) upstreams: Vec<UpstreamStatistics>,
     /// Buffered bytes of bodies.
     pub(crate) buffered: usize,
     pub(crate) logs: Vec<(&'static str, super::log::LogStatistics)>,
@@ -163,6 +179,9 @@ impl Sources {
             workers,
             loops,
             tcp: (self.tcp)(),
+            tcp_times: (self.tcp_times)(),
+            routes: self.routes.clone(),
+            upstreams: self.upstreams.iter().map(UpstreamCounts::read).collect(),
             buffered: self.budget.used(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
             certificates: self.certificates.ends(),
@@ -201,7 +220,10 @@ impl Responses {
             time::sleep_until(last.rested).await;
         }
         let began = time::Instant::now();
-        let text = Bytes::from(text::prometheus(&self.sources.measure().await));
+        let numbers = self.sources.measure().await;
+        let text = task::spawn_blocking(move || text::prometheus(&numbers, &Process::read()));
+        // Without a thread or memory for it.
+        let text = Bytes::from(text.await.unwrap_or_default());
         *last = Some(Computed {
             began,
             rested: time::Instant::now() + began.elapsed() * REST,

@@ -12,6 +12,7 @@
 //! | [`fields`] | requests that are forwarded, fields that are removed and added |
 //! | `forwarded` | list fields that proxies extend |
 //! | `body` | the body of a request, for hyper |
+//! | `counts` | counters, and the time for the access log |
 //!
 //! | failure | the client receives |
 //! |---|---|
@@ -25,6 +26,7 @@
 //! | the client goes away | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
 mod body;
+mod counts;
 pub mod fields;
 mod forwarded;
 mod pool;
@@ -56,11 +58,15 @@ use tokio::{
     task, time,
 };
 
-pub use self::upstream::{Upstream, UpstreamError};
 use self::{
     body::{Cause, Source, Upload},
+    counts::{CONNECTION_LIMIT, INCOMPLETE, Observed, READ_TIMEOUT},
     pool::{FIELDS_MAX, Pool, SendFailure, Transport},
     slots::{Client, Side, Slots},
+};
+pub use self::{
+    counts::{UpstreamCounts, UpstreamStatistics},
+    upstream::{Upstream, UpstreamError},
 };
 use super::{
     exchange::{Exchange, ExchangeAborted, Outgoing, Piece},
@@ -185,6 +191,19 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// Access to the counters of its upstream.
+    #[must_use]
+    pub fn counts(&self) -> UpstreamCounts {
+        let pool = Arc::clone(&self.shared.pool);
+        UpstreamCounts {
+            name: self.shared.upstream.to_string(),
+            counts: Arc::clone(&pool.counts),
+            kept: Arc::new(move || pool.kept()),
+        }
+    }
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         // The last reference may be dropped by a thread that must not block.
@@ -245,13 +264,15 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
             Err(_) => return reply(outgoing, cut_off(Cause::Late)).await,
         }
     };
+    let observed = Observed::new(&shared.pool.counts, outgoing.notes());
     let slot = tokio::select! {
         biased;
         () = outgoing.aborted() => return,
         slot = shared.slots.take(shared.limits.connect) => slot,
     };
     let Some(slot) = slot else {
-        let answer = failed(503, "connection_limit_reached", "");
+        observed.on_error(CONNECTION_LIMIT);
+        let answer = failed(503, CONNECTION_LIMIT, "");
         return reply(outgoing, answer.with("retry-after", "1")).await;
     };
     let client = Arc::clone(&slot.client);
@@ -272,7 +293,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     tokio::select! {
         biased;
-        () = send(&shared, head, body, outgoing, &client) => {}
+        () = send(&shared, head, body, outgoing, (&client, &observed)) => {}
         // Others need the slot, and this client is stalled.
         () = client.revoked() => {}
     }
@@ -299,8 +320,12 @@ async fn send(
     head: http::request::Parts,
     body: Arc<Upload>,
     mut outgoing: Outgoing,
-    client: &Client,
+    (client, observed): (&Client, &Observed),
 ) {
+    let fail = |status, error, why: &str| {
+        observed.on_error(error);
+        failed(status, error, why)
+    };
     let is_head = head.method == http::Method::HEAD;
     let (hint, mut hints) = mpsc::channel(HINTS_MAX);
     let mut request = http::Request::from_parts(head, ());
@@ -360,27 +385,29 @@ async fn send(
     };
     let (response, lease) = match result {
         Some(Ok(answered)) => answered,
-        None => return reply(outgoing, failed(504, "http_response_timeout", "")).await,
+        None => return reply(outgoing, fail(504, "http_response_timeout", "")).await,
         Some(Err(failure)) => {
             let answer = match (failure, progress.cause()) {
                 (SendFailure::Broken(_), Some(cause)) => cut_off(cause),
-                (SendFailure::Late, _) => failed(504, "connection_timeout", ""),
-                (SendFailure::Refused(why), _) => failed(502, "connection_refused", &why),
-                (SendFailure::Tls(why), _) => failed(502, "tls_certificate_error", &why),
-                (SendFailure::Broken(why), _) => failed(502, "http_protocol_error", &why),
+                (SendFailure::Late, _) => fail(504, "connection_timeout", ""),
+                (SendFailure::Refused(why), _) => fail(502, "connection_refused", &why),
+                (SendFailure::Tls(why), _) => fail(502, "tls_certificate_error", &why),
+                (SendFailure::Broken(why), _) => fail(502, "http_protocol_error", &why),
             };
             return reply(outgoing, answer).await;
         }
     };
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
         let why = "unexpected protocol switch";
-        return reply(outgoing, failed(502, "http_upgrade_failed", why)).await;
+        return reply(outgoing, fail(502, "http_upgrade_failed", why)).await;
     }
     if has_unknown_coding(response.headers()) {
-        let answer = failed(502, "http_response_transfer_coding", "");
+        let answer = fail(502, "http_response_transfer_coding", "");
         return reply(outgoing, answer).await;
     }
-    if forward_response(shared, response, outgoing, is_head, client).await {
+    observed.on_response();
+    let outcome = forward_response(shared, response, outgoing, is_head, (client, observed));
+    if outcome.await {
         lease.return_to_pool();
     }
 }
@@ -428,18 +455,21 @@ async fn forward_response(
     response: http::Response<Incoming>,
     mut outgoing: Outgoing,
     is_head: bool,
-    client: &Client,
+    (client, observed): (&Client, &Observed),
 ) -> bool {
+    let fail = |why: &str| {
+        observed.on_error("http_protocol_error");
+        failed(502, "http_protocol_error", why)
+    };
     let (head, mut body) = response.into_parts();
     let is_http2 = head.version == http::Version::HTTP_2;
     if head.headers.len() > FIELDS_MAX {
         let why = format!("more than {FIELDS_MAX} fields");
-        reply(outgoing, failed(502, "http_protocol_error", &why)).await;
+        reply(outgoing, fail(&why)).await;
         return false;
     }
     let Ok(answer) = fields::response(&head) else {
-        let why = "invalid content-length";
-        reply(outgoing, failed(502, "http_protocol_error", why)).await;
+        reply(outgoing, fail("invalid content-length")).await;
         return false;
     };
     let has_no_content = head.status == http::StatusCode::RESET_CONTENT;
@@ -464,7 +494,10 @@ async fn forward_response(
         };
         match next {
             // A reset with `NO_ERROR` before the end (RFC 9113 §8.1), which hyper reports as the end.
-            Ok(None) if is_http2 && !body.is_end_stream() => return false,
+            Ok(None) if is_http2 && !body.is_end_stream() => {
+                observed.on_error(INCOMPLETE);
+                return false;
+            }
             Ok(None) => break None,
             Ok(Some(Ok(frame))) => match frame.into_data() {
                 Ok(mut bytes) => {
@@ -491,7 +524,14 @@ async fn forward_response(
                 Err(frame) => break frame.into_trailers().ok().map(|map| fields::trailers(&map)),
             },
             // It was truncated or stalled: dropped without its end, the response is reset.
-            Ok(Some(Err(_))) | Err(_) => return false,
+            Ok(Some(Err(_))) => {
+                observed.on_error(INCOMPLETE);
+                return false;
+            }
+            Err(_) => {
+                observed.on_error(READ_TIMEOUT);
+                return false;
+            }
         }
     };
     send_part(shared, client, outgoing.end(trailers))

@@ -46,6 +46,7 @@ use super::{
     identity::Identity,
     log::{LogCounts, LogWriter},
     metrics,
+    proxy::UpstreamCounts,
     sites::Sites,
     tcp::{self, TcpServer},
     tls::{self, Credentials, KeyLog, TlsConfigs},
@@ -88,6 +89,8 @@ pub struct Settings {
     pub sites: Sites,
     /// The request handler.
     pub handler: Arc<dyn Handler>,
+    /// The counters of upstream servers, for the metrics. Default: none.
+    pub upstreams: Vec<UpstreamCounts>,
     /// The connection log.
     pub log: Option<LogWriter>,
     /// The access log.
@@ -208,6 +211,7 @@ impl Settings {
             arms,
             sites: Sites::default(),
             handler,
+            upstreams: Vec::new(),
             log: None,
             access: None,
             aead: AeadProvider::default(),
@@ -357,6 +361,8 @@ impl Server {
         let clock = Clock::new();
         let budget = Budget::new(settings.budget);
         let logs = log_counts(&settings);
+        let routes = settings.handler.routes().to_vec();
+        let upstreams = std::mem::take(&mut settings.upstreams);
         let tcp = if !listeners.tcp.is_empty() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(tls_configs.tcp);
             let listeners = (listeners.tcp, plain);
@@ -393,6 +399,9 @@ impl Server {
                     .as_ref()
                     .map_or(Vec::new(), |pool| pool.remotes().to_vec()),
                 tcp: Box::new(tcp.counts()),
+                tcp_times: Box::new(tcp.times()),
+                routes,
+                upstreams,
                 budget,
                 logs,
                 certificates: tls_configs.credentials.certificates(),

@@ -63,6 +63,7 @@ use std::{
     time::Duration,
 };
 
+use lastbyte_origin::times::{ClassTimes, RequestTimes};
 use lastbyte_quic::stream::WindowBudget;
 use tokio::{
     runtime::Handle,
@@ -225,6 +226,8 @@ struct Counts {
     requests_http2: AtomicU64,
     responses: [AtomicU64; 6],
     cut_off: AtomicU64,
+    /// Over HTTP/1.1 and 2.
+    times: [RequestTimes; 2],
 }
 
 fn count(counter: &AtomicU64) {
@@ -372,7 +375,10 @@ impl TcpServer {
                     budget: parts.budget.clone(),
                     window_budget: parts.window_budget.clone(),
                     upload_window: Arc::clone(&upload_window),
-                    counts: Arc::default(),
+                    counts: Arc::new(Counts {
+                        times: [0, 1].map(|_| RequestTimes::new(parts.handler.routes().len())),
+                        ..Counts::default()
+                    }),
                     date: DateField::default(),
                     next_number: Arc::clone(&next_number),
                     name_refused: Arc::clone(&name_refused),
@@ -429,6 +435,22 @@ impl TcpServer {
     pub(crate) fn counts(&self) -> impl Fn() -> Statistics + Send + Sync + 'static + use<> {
         let counts = self.counts.clone();
         move || sum(&counts)
+    }
+
+    /// Times of requests by thread, with the version of HTTP.
+    pub(crate) fn times(
+        &self,
+    ) -> impl Fn() -> Vec<(&'static str, ClassTimes)> + Send + Sync + use<> {
+        let counts = self.counts.clone();
+        move || {
+            let all = counts.iter().flat_map(|counts| {
+                let versions = ["1.1", "2"].into_iter().zip(&counts.times);
+                versions.flat_map(|(version, times)| {
+                    times.read().into_iter().map(move |times| (version, times))
+                })
+            });
+            all.collect()
+        }
     }
 
     /// Waits until a handshake fails because its server name is not a DNS name.

@@ -1,5 +1,7 @@
 //! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
+mod requests;
+
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     collections::BTreeMap,
@@ -31,6 +33,8 @@ Examples:
   lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
   # Another value than the TTLB, by the path's round-trip time in four bins.
   lastbyte report ab/conns.ndjson --metric client.ttfb --by link.rtt --bins 4
+  # The requests of an access log: latency and success ratio, by arm.
+  lastbyte report --metric ms access.ndjson
   # The state of a part of a log, merged elsewhere with those of others.
   lastbyte report --partial ab/conns.ndjson | lastbyte report --merge -
   # Any log of one JSON object per line: name the fields of arm and site.
@@ -45,7 +49,7 @@ Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer)
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Connection logs (NDJSON; .gz and .zst as well); `-` for stdin
+    /// Connection logs, or access logs (NDJSON; .gz, .zst); `-` for stdin
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// Page to write
@@ -151,6 +155,9 @@ fn share(text: &str) -> Result<(String, f64), String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !arguments.merge && requests::is_access_log(&arguments.logs)? {
+        return requests::run(arguments);
+    }
     let mut settings = Settings {
         baseline: arguments.baseline.clone(),
         shares: arguments.shares.clone(),

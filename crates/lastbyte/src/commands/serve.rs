@@ -228,7 +228,7 @@ fn settings(
     registry: &Registry,
     aead: AeadProvider,
 ) -> Result<Settings, Failure> {
-    let handler = handler::handler(arguments, descriptors, aead)?;
+    let (handler, upstreams) = handler::handler(arguments, descriptors, aead)?;
     let windows = WindowBudget::new(arguments.buffer_memory);
     let arms = arms(arguments, registry, &windows)?;
     let mut identities = identities.into_iter();
@@ -236,6 +236,7 @@ fn settings(
     let first = first.ok_or_else(|| Failure::Usage("no certificate (expected --cert)".into()))?;
     let mut settings = Settings::new(arguments.listen, first, arms, handler);
     settings.identities.extend(identities);
+    settings.upstreams = upstreams;
     settings.versions = arguments.versions();
     settings.plain = arguments.http_listen;
     settings.metrics = arguments.metrics;

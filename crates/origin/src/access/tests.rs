@@ -66,6 +66,8 @@ fn fields_of_a_client_have_at_most_512_bytes_in_all_formats() {
         let ending = Ending {
             took: Duration::MAX,
             is_complete: true,
+            route: None,
+            notes: None,
         };
         for format in [Format::Ndjson, Format::Common, Format::Combined] {
             let (writer, queue) = log::queue();
@@ -88,18 +90,29 @@ fn fields_of_a_client_have_at_most_512_bytes_in_all_formats() {
 
 #[test]
 fn json_lines_have_the_outcome() {
+    let notes = Notes::default();
+    notes.set_upstream(Duration::from_micros(1250));
+    notes.set_error("http_response_incomplete");
     let ending = Ending {
         took: Duration::from_micros(1500),
         is_complete: false,
+        route: Some("example.com/a"),
+        notes: Some(&notes),
     };
     assert_eq!(
         record().json(ending, Some("fra")),
         "{\"type\":\"request\",\"time\":971186136000,\"remote\":\"::ffff:192.0.2.7\",\"port\":5000,\"http\":\"HTTP/3\",\
          \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
-         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"experiment\":\"x\",\"arm\":\"a\",\"site\":\"fra\",\
+         \"early\":true,\"complete\":false,\"conn_id\":12,\"worker\":1,\"upstream_ms\":1.25,\"error\":\"http_response_incomplete\",\
+         \"route\":\"example.com/a\",\"experiment\":\"x\",\"arm\":\"a\",\"site\":\"fra\",\
          \"config\":\"0123456789abcdef\",\"referer\":\"https://example.com/\",\
          \"user_agent\":\"say \\\"hi\\\"\\\\ \\u007f\"}"
     );
+    let ending = Ending {
+        route: None,
+        notes: Some(&Notes::default()),
+        ..ending
+    };
     let mut over_tcp = record();
     over_tcp.connection.origin = Origin::default();
     let line = over_tcp.json(ending, None);
@@ -107,4 +120,36 @@ fn json_lines_have_the_outcome() {
         !line.contains("\"arm\"") && !line.contains("\"site\""),
         "{line}"
     );
+}
+
+#[test]
+fn a_trace_is_logged_if_its_context_is_valid() {
+    let valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let peer = Peer {
+        remote: "192.0.2.7:5000".parse().expect("an address"),
+        version: Version::Http11,
+        is_early: false,
+    };
+    let logged = |values: &[&str]| {
+        let mut request = Request::new("GET", "https", "example.com", "/");
+        for value in values {
+            request = request.with("traceparent", value);
+        }
+        let connection = ConnectionRef::default();
+        AccessLog::begin(&request, &peer, connection, Duration::ZERO).traceparent
+    };
+    assert_eq!(logged(&[valid]), valid);
+    let upper = valid.to_uppercase();
+    let long = format!("{valid}-more");
+    for values in [
+        &[] as &[&str],
+        &[""],
+        &[valid, valid],
+        &[&upper],
+        &[&long],
+        &[&valid[1..]],
+        &["00-\"bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"],
+    ] {
+        assert_eq!(logged(values), "", "{values:?}");
+    }
 }

@@ -11,7 +11,7 @@ pub struct Kept {
     pub connections: usize,
     /// Streams of these connections that have not ended, of the control and QPACK streams too.
     pub streams: usize,
-    /// Entries for the access log.
+    /// Requests whose response is not over.
     pub records: usize,
     /// Responses that arrive piece by piece.
     pub running: usize,

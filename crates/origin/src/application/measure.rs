@@ -11,11 +11,17 @@ use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use lastbyte_quic::{
     connection::Connection,
-    endpoint::{Closed, Endpoint},
+    crypto::tickets::Refusal,
+    endpoint::{self, Closed, Endpoint},
 };
 use lastbyte_record::connection_log::{Snapshot, schema::Value};
 
-use crate::{arms::ArmsInUse, counters::summed, histogram::Histogram};
+use crate::{
+    arms::ArmsInUse,
+    counters::summed,
+    histogram::Histogram,
+    times::{ClassTimes, RequestTimes},
+};
 
 /// Counters over all connections of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +34,8 @@ pub struct Statistics {
     pub resumed: u64,
     /// Of those, handshakes whose 0-RTT was accepted.
     pub zero_rtt: u64,
+    /// Resumed handshakes in which 0-RTT was refused, in the order of [`Refusal::ALL`].
+    pub zero_rtt_refused: [u64; Refusal::ALL.len()],
     /// Requests.
     pub requests: u64,
     /// Of those, requests received in 0-RTT.
@@ -60,15 +68,20 @@ impl Statistics {
         for (sum, more) in self.responses.iter_mut().zip(other.responses) {
             *sum += more;
         }
+        let refused = self.zero_rtt_refused.iter_mut();
+        for (sum, more) in refused.zip(other.zero_rtt_refused) {
+            *sum += more;
+        }
     }
 }
 
 /// Receives a copy of all counters, on the worker's thread.
 pub type Answer = Box<dyn FnOnce(Measured) + Send>;
 
-#[derive(Default)]
 pub(super) struct Measure {
     pub(super) statistics: Statistics,
+    /// Times of requests.
+    pub(super) times: RequestTimes,
     /// The transport's statistics in the order of [`summed`], summed over closed connections.
     ended: Vec<u64>,
     /// Time to the last byte of the first response, by arm.
@@ -118,6 +131,10 @@ pub struct Measured {
     pub transport: Vec<u64>,
     /// Times to the last byte of the first response, by arm.
     pub ttlb: BTreeMap<String, Histogram>,
+    /// Times of requests, by route and status class.
+    pub times: Vec<ClassTimes>,
+    /// The counters of the endpoint.
+    pub endpoint: endpoint::Statistics,
     /// Open connections.
     pub connections: u64,
     /// Of those, connections in the handshake.
@@ -125,12 +142,30 @@ pub struct Measured {
 }
 
 impl Measure {
+    /// For a handler with this many routes.
+    pub(super) fn new(routes: usize) -> Self {
+        Self {
+            statistics: Statistics::default(),
+            times: RequestTimes::new(routes),
+            ended: Vec::new(),
+            ttlb: BTreeMap::new(),
+            pass: None,
+            answers: Vec::new(),
+        }
+    }
+
     pub(super) fn on_handshake(&mut self, connection: &Connection) {
         let session = connection.session();
         self.statistics.handshakes += 1;
         self.statistics.resumed += u64::from(session.is_resumed() == Some(true));
         let is_early = connection.statistics().packets.zero_rtt_received > 0;
         self.statistics.zero_rtt += u64::from(is_early);
+        let refusal = session.resumed_ticket().and_then(|ticket| ticket.refusal);
+        if let Some(refusal) = refusal
+            && let Some(count) = self.statistics.zero_rtt_refused.get_mut(refusal as usize)
+        {
+            *count += 1;
+        }
     }
 
     pub(super) fn on_response(&mut self, status: u16) {
@@ -189,6 +224,8 @@ impl Measure {
             statistics: self.statistics,
             transport,
             ttlb: self.ttlb.clone(),
+            times: self.times.read(),
+            endpoint: *endpoint.statistics(),
             connections: endpoint.connections() as u64,
             handshakes: endpoint.handshakes() as u64,
         };
@@ -228,6 +265,7 @@ mod tests {
             handshakes: 2,
             resumed: 3,
             zero_rtt: 4,
+            zero_rtt_refused: [1, 2, 3, 4, 5, 6, 7],
             requests: 5,
             early_requests: 6,
             responses: [7, 8, 9, 10, 11, 12],
@@ -244,6 +282,7 @@ mod tests {
                 handshakes: 2 * workers,
                 resumed: 3 * workers,
                 zero_rtt: 4 * workers,
+                zero_rtt_refused: one.zero_rtt_refused.map(|count| count * workers),
                 requests: 5 * workers,
                 early_requests: 6 * workers,
                 responses: one.responses.map(|count| count * workers),
@@ -261,7 +300,7 @@ mod tests {
     fn receivers_of_a_copy_are_bounded_and_each_is_called_once() {
         let config = EndpointConfig::client();
         let endpoint = Endpoint::<()>::new(config, [1; 32]).expect("an endpoint");
-        let mut measure = Measure::default();
+        let mut measure = Measure::new(0);
         let (sender, receiver) = mpsc::channel();
         for number in 0..ANSWERS_MAX + 3 {
             let sender = sender.clone();

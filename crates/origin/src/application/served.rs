@@ -12,13 +12,13 @@ use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
 use lastbyte_wire::StreamId;
 
 use super::{
-    Common, Shared,
+    Common,
     running::{Running, SentBody, with_date},
 };
 use crate::{
     access::{Ending, Record},
     budget::ConnectionBudget,
-    exchange::Exchange,
+    exchange::{Exchange, Notes},
     handler::{DelayedResponse, FullResponse, Task},
 };
 
@@ -42,16 +42,23 @@ pub struct Served {
     /// Of those, requests that wait for the client's address to be validated: a request in 0-RTT can have a spoofed
     /// source address, which an upstream might trust.
     pub(super) held: Vec<Start>,
-    /// The entries for the access log.
-    pub(super) records: BTreeMap<StreamId, Box<Entry>>,
+    /// Requests whose response is not over.
+    pub(super) records: BTreeMap<StreamId, Entry>,
 }
 
-/// A request for the access log.
+/// A request, for metrics and the access log.
 pub(super) struct Entry {
     /// When it arrived.
     pub(super) began: Time,
-    pub(super) record: Record,
+    /// The index of its route.
+    pub(super) route: usize,
+    /// The status of its response; 0 until that is known.
+    pub(super) status: u16,
     pub(super) body: SentBody,
+    /// For the access log.
+    pub(super) record: Option<Box<Record>>,
+    /// If it is answered by a task.
+    pub(super) notes: Option<Arc<Notes>>,
 }
 
 /// A request to be passed to another thread.
@@ -92,10 +99,20 @@ impl Served {
         self.first.as_mut().filter(|first| first.stream == stream)
     }
 
+    /// Records the header of a response that was passed to the transport.
+    fn on_response(&self, common: &mut Common, now: Time, stream: StreamId, status: u16) {
+        let measure = &mut common.measure;
+        measure.on_response(status);
+        if let Some(entry) = self.records.get(&stream) {
+            let span = now.since(entry.began);
+            measure.times.on_first_byte(entry.route, status, span);
+        }
+    }
+
     /// Records the header of a response, with the announced length of its body.
     fn note(&mut self, stream: StreamId, status: u16, content_length: Option<u64>) {
         if let Some(entry) = self.records.get_mut(&stream) {
-            entry.record.status = status;
+            entry.status = status;
         }
         if let Some(first) = self.first_on(stream) {
             first.content_length = content_length;
@@ -128,40 +145,49 @@ impl Served {
             running.on_stopped();
         }
         self.delayed.retain(|(_, delayed), _| *delayed != stream);
-        self.end_record(&common.shared, now, (connection, stream), false);
+        self.end_record(common, now, (connection, stream), false);
     }
 
     pub(super) fn end_record(
         &mut self,
-        shared: &Shared,
+        common: &Common,
         now: Time,
         (connection, stream): (&mut Connection, StreamId),
         is_complete: bool,
     ) {
-        if let Some(mut entry) = self.records.remove(&stream)
-            && let Some(access) = &shared.access
-        {
+        let Some(mut entry) = self.records.remove(&stream) else {
+            return;
+        };
+        let took = now.since(entry.began);
+        if is_complete {
+            let times = &common.measure.times;
+            times.on_whole(entry.route, entry.status, took);
+        }
+        if let (Some(access), Some(mut record)) = (&common.shared.access, entry.record) {
             if !is_complete {
                 entry.body.settle(connection, stream);
             }
-            entry.record.body_len = entry.body.len();
+            (record.status, record.body_len) = (entry.status, entry.body.len());
+            let routes = common.shared.handler.routes();
             let ending = Ending {
-                took: now.since(entry.began),
+                took,
                 is_complete,
+                route: routes.get(entry.route).map(String::as_str),
+                notes: entry.notes.as_deref(),
             };
-            access.end(&entry.record, ending);
+            access.end(&record, ending);
         }
     }
 
     pub(super) fn end_all_records(
         &mut self,
-        shared: &Shared,
+        common: &Common,
         now: Time,
         connection: &mut Connection,
     ) {
         let streams: Vec<StreamId> = self.records.keys().copied().collect();
         for stream in streams {
-            self.end_record(shared, now, (connection, stream), false);
+            self.end_record(common, now, (connection, stream), false);
         }
     }
 
@@ -190,7 +216,7 @@ impl Served {
             let mut body = SentBody::default();
             body.add(connection, stream, body_len);
             self.note_body(stream, body);
-            return common.measure.on_response(status);
+            return self.on_response(common, now, stream, status);
         }
         // It must not leave the client waiting. If it had ended before, an event reports that.
         let code = Code::INTERNAL_ERROR;
@@ -215,7 +241,7 @@ impl Served {
         let (is_over, body) = (running.is_over(), running.body());
         if let Some(sent) = flushed.sent {
             self.note(stream, sent.status, sent.content_length);
-            common.measure.on_response(sent.status);
+            self.on_response(common, now, stream, sent.status);
         }
         self.note_body(stream, body);
         if flushed.is_cut_off {

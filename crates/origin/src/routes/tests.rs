@@ -225,3 +225,24 @@ fn hints_precede_a_slow_response_and_are_part_of_one_known_at_once() {
     assert_eq!(hinted("/c", Kind::Task), [(200, 0)]);
     assert_eq!(hinted("/c", Kind::After), [(200, 0)]);
 }
+
+#[test]
+fn requests_have_the_index_of_the_name_of_their_route() {
+    let places = ["www.example.com/a", "/a", "*.example.com", "/"];
+    let routes = routes(&places);
+    let hints = Hints::new([], Arc::new(routes));
+    let names = hints.routes();
+    assert_eq!(names.first().map(String::as_str), Some("*"));
+    let mut sorted = names[1..].to_vec();
+    sorted.sort();
+    assert_eq!(sorted, ["*.example.com", "/", "/a", "www.example.com/a"]);
+    let name_of = |authority, path| {
+        let request = Request::new("GET", "https", authority, path);
+        let (_, route) = hints.handle_routed(&request, &peer());
+        names[route].as_str()
+    };
+    assert_eq!(name_of("www.example.com", "/a/b"), "www.example.com/a");
+    assert_eq!(name_of("x.example.com", "/b"), "*.example.com");
+    assert_eq!(name_of("other", "/a"), "/a");
+    assert_eq!(name_of("other", "/../a"), "*", "it is refused");
+}

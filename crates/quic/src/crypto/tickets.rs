@@ -126,6 +126,33 @@ pub enum Refusal {
     NotFirst,
 }
 
+impl Refusal {
+    /// All of them, in their order.
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::OtherServer,
+        Self::Reduced,
+        Self::Replayed,
+        Self::RegisterFull,
+        Self::RegisterBlind,
+        Self::NotFirst,
+    ];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::OtherServer => "other_server",
+            Self::Reduced => "reduced_limits",
+            Self::Replayed => "replayed",
+            Self::RegisterFull => "filter_full",
+            Self::RegisterBlind => "filter_blind",
+            Self::NotFirst => "not_first",
+        }
+    }
+}
+
 /// The server's own data in the ticket that a client resumed with. It is authentic: only servers with the key can
 /// create it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -114,7 +114,11 @@ impl<D> Endpoint<D> {
                 self.statistics.version_negotiations += 1;
             }
             Route::Answered(Answer::StatelessReset) => self.statistics.resets_sent += 1,
-            Route::Answered(Answer::Refused(_)) => self.statistics.refused += 1,
+            Route::Answered(Answer::Refused(code)) => {
+                self.statistics.refused += 1;
+                let is_token = code == TransportError::INVALID_TOKEN;
+                self.statistics.refused_tokens += u64::from(is_token);
+            }
         }
         route
     }

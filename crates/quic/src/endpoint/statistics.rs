@@ -83,6 +83,8 @@ pub struct Statistics {
     pub tokens_replayed: u64,
     /// Clients refused, because of a limit or an invalid token.
     pub refused: u64,
+    /// Of those, clients with an invalid token.
+    pub refused_tokens: u64,
     /// Retry packets sent.
     pub retries: u64,
     /// Version Negotiation packets sent.
@@ -105,6 +107,34 @@ impl Statistics {
             .get(reason as usize)
             .copied()
             .unwrap_or_default()
+    }
+
+    /// Adds the counters of another endpoint.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in self.dropped.iter_mut().zip(other.dropped) {
+            *sum += more;
+        }
+        for (sum, more) in [
+            (&mut self.datagrams, other.datagrams),
+            (&mut self.routed, other.routed),
+            (&mut self.early_kept, other.early_kept),
+            (&mut self.early_used, other.early_used),
+            (&mut self.connected, other.connected),
+            (&mut self.accepted, other.accepted),
+            (&mut self.accepted_after_retry, other.accepted_after_retry),
+            (&mut self.accepted_with_token, other.accepted_with_token),
+            (&mut self.tokens_replayed, other.tokens_replayed),
+            (&mut self.refused, other.refused),
+            (&mut self.refused_tokens, other.refused_tokens),
+            (&mut self.retries, other.retries),
+            (&mut self.version_negotiations, other.version_negotiations),
+            (&mut self.resets_sent, other.resets_sent),
+            (&mut self.resets_received, other.resets_received),
+            (&mut self.handshake_timeouts, other.handshake_timeouts),
+            (&mut self.closed, other.closed),
+        ] {
+            *sum += more;
+        }
     }
 
     pub(super) fn count_drop(&mut self, reason: DropReason) {

@@ -79,7 +79,7 @@ pub(super) fn is_key(text: &str) -> bool {
 }
 
 /// The expression of a key, or the expression itself.
-pub(super) fn expression_of(text: &str) -> String {
+pub(crate) fn expression_of(text: &str) -> String {
     if is_key(text) {
         format!("_[\"{text}\"]")
     } else {

@@ -4,12 +4,36 @@ use std::{
 };
 
 use lastbyte_origin::{counters::summed, histogram::Histogram};
+use lastbyte_quic::endpoint;
 
 use super::{
     text::{name_of, prometheus},
     *,
 };
 use crate::budget::Limits;
+
+fn class_times(route: usize) -> ClassTimes {
+    let mut whole = Histogram::default();
+    whole.add(Duration::from_millis(3));
+    ClassTimes {
+        route,
+        class: 2,
+        first_byte: Histogram::default(),
+        whole,
+    }
+}
+
+fn upstream(name: &str) -> UpstreamStatistics {
+    let mut connect = Histogram::default();
+    connect.add(Duration::from_millis(3));
+    UpstreamStatistics {
+        name: name.to_owned(),
+        connect,
+        errors: vec![("connection_refused", 2)],
+        kept: 3,
+        ..UpstreamStatistics::default()
+    }
+}
 
 fn numbers() -> Numbers {
     let mut histogram = Histogram::default();
@@ -20,12 +44,26 @@ fn numbers() -> Numbers {
         transport: vec![7; summed().len()],
         ttlb: BTreeMap::from([("a \"b\"".to_owned(), histogram)]),
         connections: 3,
+        times: vec![class_times(0)],
+        endpoint: endpoint::Statistics {
+            handshake_timeouts: 5,
+            refused: 3,
+            refused_tokens: 1,
+            ..endpoint::Statistics::default()
+        },
         ..Measured::default()
     };
     Numbers {
         workers: vec![Some(measured.clone()), Some(measured)],
         loops: vec![Some(LoopStatistics::default()), None],
         tcp: tcp::Statistics::default(),
+        tcp_times: vec![("1.1", class_times(1)), ("1.1", class_times(1))],
+        routes: vec!["*".into(), "a.example/api".into()],
+        upstreams: vec![
+            upstream("http://a"),
+            upstream("http://b"),
+            upstream("http://a"),
+        ],
         buffered: 0,
         logs: Vec::new(),
         certificates: vec![
@@ -42,11 +80,13 @@ fn numbers() -> Numbers {
 
 #[test]
 fn every_counter_is_summed_over_workers_under_its_own_name() {
-    let text = prometheus(&numbers());
+    let text = prometheus(&numbers(), &Process::default());
     let mut names = BTreeSet::new();
     for field in summed() {
         let name = name_of(field);
-        assert!(text.contains(&format!("\n{name} 14\n")), "{name}");
+        let is_timeouts = name == "lastbyte_quic_handshake_timeouts_total";
+        let sum = if is_timeouts { 10 } else { 14 };
+        assert!(text.contains(&format!("\n{name} {sum}\n")), "{name}");
         assert!(names.insert(name), "{}", field.key);
     }
     assert!(names.len() > 80, "{} names", names.len());
@@ -56,8 +96,51 @@ fn every_counter_is_summed_over_workers_under_its_own_name() {
 }
 
 #[test]
+fn times_and_upstreams_are_summed_by_name() {
+    let text = prometheus(&numbers(), &Process::default());
+    for line in [
+        "lastbyte_request_duration_seconds_bucket{http=\"1.1\",class=\"2xx\",route=\"a.example/api\",le=\"0.002\"} 0",
+        "lastbyte_request_duration_seconds_bucket{http=\"1.1\",class=\"2xx\",route=\"a.example/api\",le=\"0.005\"} 2",
+        "lastbyte_request_duration_seconds_count{http=\"3\",class=\"2xx\",route=\"*\"} 2",
+        "lastbyte_upstream_errors_total{upstream=\"http://a\",error=\"connection_refused\"} 4",
+        "lastbyte_upstream_errors_total{upstream=\"http://b\",error=\"connection_refused\"} 2",
+        "lastbyte_upstream_connect_seconds_count{upstream=\"http://a\"} 2",
+        "lastbyte_upstream_connections_kept{upstream=\"http://a\"} 6",
+        "lastbyte_quic_refused_total{reason=\"limit\"} 4",
+        "lastbyte_quic_refused_total{reason=\"invalid_token\"} 2",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    let absent = "lastbyte_request_first_byte_seconds_";
+    assert!(!text.contains(absent), "no response has started");
+    assert!(!text.contains("process_"), "absent, and not 0");
+}
+
+/// The most that a server can have: each worker has responses of all classes in 64 routes, over all versions.
+#[test]
+fn the_text_of_the_most_routes_is_bounded() {
+    let mut numbers = numbers();
+    numbers.routes = (0..65)
+        .map(|route| format!("host-{route}.example"))
+        .collect();
+    let all = (0..65).flat_map(|route| {
+        (1..=5).map(move |class| ClassTimes {
+            class,
+            first_byte: class_times(0).whole,
+            ..class_times(route)
+        })
+    });
+    numbers.tcp_times = ["1.1", "2", "3"]
+        .into_iter()
+        .flat_map(|version| all.clone().map(move |times| (version, times)))
+        .collect();
+    let text = prometheus(&numbers, &Process::read());
+    assert!(text.len() < 5_000_000, "{} bytes", text.len());
+}
+
+#[test]
 fn certificates_are_named_once_with_their_earliest_end() {
-    let text = prometheus(&numbers());
+    let text = prometheus(&numbers(), &Process::default());
     let name = "lastbyte_certificate_not_after_seconds";
     let ends: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
     let [unnamed, named] = ends[..] else {
@@ -71,7 +154,7 @@ fn certificates_are_named_once_with_their_earliest_end() {
 
 #[test]
 fn the_text_has_the_prometheus_format() {
-    let text = prometheus(&numbers());
+    let text = prometheus(&numbers(), &Process::default());
     let mut typed = BTreeSet::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -114,6 +197,9 @@ fn clients_that_wait_receive_one_response_and_the_next_comes_after_a_pause() {
             count.fetch_add(1, Ordering::Relaxed);
             tcp::Statistics::default()
         }),
+        tcp_times: Box::new(Vec::new),
+        routes: Vec::new(),
+        upstreams: Vec::new(),
         budget: Budget::new(Limits::default()),
         logs: Vec::new(),
         certificates: Arc::default(),
@@ -133,7 +219,7 @@ fn clients_that_wait_receive_one_response_and_the_next_comes_after_a_pause() {
                 .map(|_| tokio::spawn(Arc::clone(&responses).metrics()))
                 .collect();
             // All of them ask now.
-            tokio::task::yield_now().await;
+            task::yield_now().await;
             let rested = last.as_ref().map(|last| last.rested);
             drop(last);
             let mut texts = BTreeSet::new();
@@ -210,7 +296,10 @@ fn labels(expression: &str) -> BTreeSet<&str> {
 fn dashboard_and_alerts_name_metrics_and_labels_that_exist() {
     let mut numbers = numbers();
     numbers.logs = vec![("connections", super::super::log::LogStatistics::default())];
-    let text = prometheus(&numbers);
+    for (_, times) in &mut numbers.tcp_times {
+        times.first_byte = times.whole.clone();
+    }
+    let text = prometheus(&numbers, &Process::read());
     let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, rest) = line.split_at(line.find(['{', ' ']).expect("a value"));
@@ -220,13 +309,14 @@ fn dashboard_and_alerts_name_metrics_and_labels_that_exist() {
         include_str!("../../examples/grafana.json"),
         include_str!("../../examples/alerts.yaml"),
     ];
-    for (file, least) in files.into_iter().zip([25, 8]) {
+    for (file, least) in files.into_iter().zip([37, 12]) {
         let expressions = expressions(file);
         assert!(expressions.len() >= least, "{expressions:?}");
         for expression in expressions {
             // Prometheus adds these.
             let mut has: BTreeSet<&str> = BTreeSet::from(["instance", "job"]);
-            let names = words(&expression).filter(|word| word.starts_with("lastbyte_"));
+            let names = words(&expression)
+                .filter(|word| word.starts_with("lastbyte_") || word.starts_with("process_"));
             for name in names {
                 has.extend(
                     known
@@ -241,7 +331,7 @@ fn dashboard_and_alerts_name_metrics_and_labels_that_exist() {
     }
     let dashboard: serde_json::Value = serde_json::from_str(files[0]).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
-    assert_eq!(panels.len(), 14);
+    assert_eq!(panels.len(), 20);
     let is_documented = |panel: &serde_json::Value| panel["description"].is_string();
     assert!(panels.iter().all(is_documented));
 }

@@ -2,14 +2,20 @@
 //!
 //! Owns the names of metrics, which must not change: dashboards depend on them.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt::Write as _,
+};
 
-use lastbyte_record::connection_log::{Snapshot, schema::Field};
+use lastbyte_origin::{Statistics, counters::summed, histogram::Histogram, times::ClassTimes};
+use lastbyte_quic::{
+    crypto::tickets::Refusal,
+    endpoint::{self, DropReason},
+};
+use lastbyte_record::connection_log::{Snapshot, keys::NUM_HANDSHAKE_TIMEOUTS, schema::Field};
 
-use lastbyte_origin::{Statistics, counters::summed, histogram::Histogram};
-
-use super::Numbers;
-use crate::tcp::HandshakeFailure;
+use super::{Numbers, process::Process};
+use crate::{proxy::UpstreamStatistics, tcp::HandshakeFailure};
 
 /// A text that is built metric by metric.
 struct Text(String);
@@ -30,6 +36,18 @@ impl Text {
             self.0.push('}');
         }
         let _ = writeln!(self.0, " {value}");
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
+        let mut all = 0;
+        for (bound, count) in histogram.cumulated() {
+            let labels = [labels, &[("le", bound.as_str())]].concat();
+            self.value(&format!("{name}_bucket"), &labels, count);
+            all = count;
+        }
+        let sum = histogram.sum().as_secs_f64();
+        self.value(&format!("{name}_sum"), labels, sum);
+        self.value(&format!("{name}_count"), labels, all);
     }
 
     fn one(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
@@ -54,14 +72,20 @@ pub(super) fn name_of(field: &Field<Snapshot>) -> String {
     format!("lastbyte_quic_{key}_total")
 }
 
-pub(super) fn prometheus(numbers: &Numbers) -> String {
+pub(super) fn prometheus(numbers: &Numbers, process: &Process) -> String {
     let mut text = Text(String::new());
     let mut quic = Statistics::default();
     let mut transport = vec![0_u64; summed().len()];
     let mut ttlb: BTreeMap<&str, Histogram> = BTreeMap::new();
+    let mut times = Times::default();
+    let mut endpoint = endpoint::Statistics::default();
     let (mut connections, mut handshakes) = (0, 0);
     for measured in numbers.workers.iter().flatten() {
         quic.add(&measured.statistics);
+        endpoint.add(&measured.endpoint);
+        for more in &measured.times {
+            times.add("3", more);
+        }
         connections += measured.connections;
         handshakes += measured.handshakes;
         for (sum, more) in transport.iter_mut().zip(&measured.transport) {
@@ -71,13 +95,27 @@ pub(super) fn prometheus(numbers: &Numbers) -> String {
             ttlb.entry(arm).or_default().merge(histogram);
         }
     }
+    for (version, more) in &numbers.tcp_times {
+        times.add(version, more);
+    }
     about(&mut text, numbers);
+    of_process(&mut text, process);
     of_connections(&mut text, numbers, &quic, connections, handshakes);
+    of_endpoint(&mut text, &endpoint, &quic);
     of_requests(&mut text, numbers, &quic);
+    times.write(&mut text, &numbers.routes);
+    of_upstreams(&mut text, &numbers.upstreams);
     of_ttlb(&mut text, &ttlb);
     of_workers(&mut text, numbers);
     of_logs(&mut text, numbers);
     for (field, sum) in summed().iter().zip(transport) {
+        // No connection that is open has it: it is of the endpoint.
+        let is_timeouts = field.key.name() == NUM_HANDSHAKE_TIMEOUTS.name();
+        let sum = if is_timeouts {
+            endpoint.handshake_timeouts
+        } else {
+            sum
+        };
         text.one(&name_of(field), "counter", field.meaning, sum);
     }
     text.0
@@ -252,15 +290,194 @@ fn of_ttlb(text: &mut Text, ttlb: &BTreeMap<&str, Histogram>) {
         "Time from the first request of a QUIC connection until all of its response is acknowledged.",
     );
     for (arm, histogram) in ttlb {
-        let mut all = 0;
-        for (bound, count) in histogram.cumulated() {
-            let labels = [("arm", *arm), ("le", bound.as_str())];
-            text.value(&format!("{name}_bucket"), &labels, count);
-            all = count;
+        text.histogram(name, &[("arm", arm)], histogram);
+    }
+}
+
+/// Times of requests, by version of HTTP, route and class.
+#[derive(Default)]
+struct Times<'a>(BTreeMap<(&'a str, usize, u16), [Histogram; 2]>);
+
+impl<'a> Times<'a> {
+    fn add(&mut self, version: &'a str, times: &ClassTimes) {
+        let key = (version, times.route, times.class);
+        let [first_byte, whole] = self.0.entry(key).or_default();
+        first_byte.merge(&times.first_byte);
+        whole.merge(&times.whole);
+    }
+
+    fn write(&self, text: &mut Text, routes: &[String]) {
+        let kinds = [
+            (
+                "lastbyte_request_first_byte_seconds",
+                "Time from the arrival of a request until the header of its response was sent.",
+            ),
+            (
+                "lastbyte_request_duration_seconds",
+                "Time from the arrival of a request until the end of its response, if it was complete: over HTTP/3 until it was acknowledged, over TCP until it was passed to the system.",
+            ),
+        ];
+        for (kind, (name, help)) in kinds.into_iter().enumerate() {
+            text.metric(name, "histogram", help);
+            for ((version, route, class), histograms) in &self.0 {
+                let route = routes.get(*route).map_or("*", String::as_str);
+                let class = format!("{class}xx");
+                let labels = [("http", *version), ("class", &class), ("route", route)];
+                let histogram = histograms.get(kind);
+                if let Some(histogram) = histogram.filter(|it| **it != Histogram::default()) {
+                    text.histogram(name, &labels, histogram);
+                }
+            }
         }
-        let sum = histogram.sum().as_secs_f64();
-        text.value(&format!("{name}_sum"), &[("arm", arm)], sum);
-        text.value(&format!("{name}_count"), &[("arm", arm)], all);
+    }
+}
+
+fn of_upstreams(text: &mut Text, upstreams: &[UpstreamStatistics]) {
+    // Several routes may lead to one.
+    let mut by_name = BTreeMap::<&str, UpstreamStatistics>::new();
+    for one in upstreams {
+        match by_name.entry(&one.name) {
+            Entry::Vacant(entry) => drop(entry.insert(one.clone())),
+            Entry::Occupied(mut entry) => entry.get_mut().add(one),
+        }
+    }
+    let name = "lastbyte_upstream_response_seconds";
+    let help = "Time from passing a request to an upstream server until the header of its response, with the wait for a connection.";
+    text.metric(name, "histogram", help);
+    for (upstream, one) in &by_name {
+        text.histogram(name, &[("upstream", upstream)], &one.response);
+    }
+    let name = "lastbyte_upstream_connect_seconds";
+    let help = "Time to open a connection to an upstream server, with TLS.";
+    text.metric(name, "histogram", help);
+    for (upstream, one) in &by_name {
+        text.histogram(name, &[("upstream", upstream)], &one.connect);
+    }
+    let name = "lastbyte_upstream_errors_total";
+    let help =
+        "Requests without a complete response of an upstream server, by error type of RFC 9209.";
+    text.metric(name, "counter", help);
+    for (upstream, one) in &by_name {
+        for (error, count) in &one.errors {
+            text.value(name, &[("upstream", upstream), ("error", error)], count);
+        }
+    }
+    let name = "lastbyte_upstream_retries_total";
+    text.metric(
+        name,
+        "counter",
+        "Requests sent to an upstream server again.",
+    );
+    for (upstream, one) in &by_name {
+        text.value(name, &[("upstream", upstream)], one.retries);
+    }
+    let name = "lastbyte_upstream_connections_kept";
+    let help = "Open connections to an upstream server that are idle, or of HTTP/2.";
+    text.metric(name, "gauge", help);
+    for (upstream, one) in &by_name {
+        text.value(name, &[("upstream", upstream)], one.kept);
+    }
+}
+
+fn of_process(text: &mut Text, process: &Process) {
+    let optional = |value: Option<u64>| value.map(|value| value as f64);
+    for (name, kind, help, value) in [
+        (
+            "process_cpu_seconds_total",
+            "counter",
+            "User and system CPU time.",
+            process.cpu,
+        ),
+        (
+            "process_resident_memory_bytes",
+            "gauge",
+            "Resident memory.",
+            optional(process.resident),
+        ),
+        (
+            "process_open_fds",
+            "gauge",
+            "Open file descriptors.",
+            optional(process.open_files),
+        ),
+        (
+            "process_max_fds",
+            "gauge",
+            "Limit on open file descriptors.",
+            optional(process.open_files_max),
+        ),
+        (
+            "process_start_time_seconds",
+            "gauge",
+            "Start of the process, in seconds since 1970.",
+            process.started,
+        ),
+    ] {
+        if let Some(value) = value {
+            text.one(name, kind, help, value);
+        }
+    }
+}
+
+/// What the endpoints of the workers count, before there is a connection.
+fn of_endpoint(text: &mut Text, endpoint: &endpoint::Statistics, quic: &Statistics) {
+    let name = "lastbyte_quic_address_validations_total";
+    let help = "QUIC connections whose client had validated its address with a token: of a Retry packet, or of an earlier connection.";
+    text.metric(name, "counter", help);
+    text.value(name, &[("token", "retry")], endpoint.accepted_after_retry);
+    text.value(name, &[("token", "earlier")], endpoint.accepted_with_token);
+    let name = "lastbyte_quic_refused_total";
+    let help =
+        "QUIC clients refused: a limit on connections or handshakes, or an invalid Retry token.";
+    text.metric(name, "counter", help);
+    let tokens = endpoint.refused_tokens;
+    let limits = endpoint.refused.saturating_sub(tokens);
+    text.value(name, &[("reason", "limit")], limits);
+    text.value(name, &[("reason", "invalid_token")], tokens);
+    let name = "lastbyte_quic_datagrams_dropped_total";
+    text.metric(
+        name,
+        "counter",
+        "Datagrams dropped without a connection, by reason.",
+    );
+    for reason in DropReason::ALL {
+        let count = endpoint.dropped_for(reason);
+        text.value(name, &[("reason", reason.name())], count);
+    }
+    let name = "lastbyte_quic_zero_rtt_refused_total";
+    let help = "Resumed QUIC handshakes in which 0-RTT, if offered, was refused, by reason.";
+    text.metric(name, "counter", help);
+    for (reason, count) in Refusal::ALL.iter().zip(quic.zero_rtt_refused) {
+        text.value(name, &[("reason", reason.name())], count);
+    }
+    for (name, help, value) in [
+        (
+            "lastbyte_quic_retries_sent_total",
+            "Retry packets sent.",
+            endpoint.retries,
+        ),
+        (
+            "lastbyte_quic_version_negotiations_sent_total",
+            "Version Negotiation packets sent.",
+            endpoint.version_negotiations,
+        ),
+        (
+            "lastbyte_quic_stateless_resets_sent_total",
+            "Stateless resets sent.",
+            endpoint.resets_sent,
+        ),
+        (
+            "lastbyte_quic_stateless_resets_received_total",
+            "Connections ended by a stateless reset of the client.",
+            endpoint.resets_received,
+        ),
+        (
+            "lastbyte_quic_tokens_replayed_total",
+            "Address validation tokens that were used before, and ignored.",
+            endpoint.tokens_replayed,
+        ),
+    ] {
+        text.one(name, "counter", help, value);
     }
 }
 

@@ -53,6 +53,7 @@ use tokio_util::io::InspectReader;
 use super::{
     Limits,
     body::{RequestBody, Upload},
+    counts::Counts,
     repeat::{Attempts, Fate, Wanted},
     upstream::Upstream,
 };
@@ -104,6 +105,7 @@ pub(super) struct Pool {
     connecting: Arc<Semaphore>,
     /// Whether the server may support HTTP/2, so that one connection is opened at a time.
     may_be_http2: AtomicBool,
+    pub(super) counts: Arc<Counts>,
 }
 
 #[derive(Default)]
@@ -241,7 +243,14 @@ impl Pool {
             idle: Arc::default(),
             connecting: Arc::new(Semaphore::new(if may_be_http2 { 1 } else { CONNECTS_MAX })),
             may_be_http2: AtomicBool::new(may_be_http2),
+            counts: Arc::default(),
         })
+    }
+
+    /// The number of connections that are kept for requests.
+    pub(super) fn kept(&self) -> usize {
+        let idle = lock(&self.idle);
+        idle.http1.len() + idle.http2.len()
     }
 
     /// Whether the server may support HTTP/2.
@@ -269,7 +278,9 @@ impl Pool {
                     upload.release();
                     return Ok(answered);
                 }
-                Err((fate, _)) if attempts.repeats(fate, sent) && upload.retire() => {}
+                Err((fate, _)) if attempts.repeats(fate, sent) && upload.retire() => {
+                    self.counts.on_retry();
+                }
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
@@ -399,6 +410,7 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<Connection, SendFailure> {
+        let began = Instant::now();
         match time::timeout(self.limits.connect, self.try_connect()).await {
             Err(_) => Err(SendFailure::Late),
             Ok(Err(error)) => {
@@ -413,7 +425,10 @@ impl Pool {
                     },
                 )
             }
-            Ok(Ok(connection)) => Ok(connection),
+            Ok(Ok(connection)) => {
+                self.counts.on_connected(began.elapsed());
+                Ok(connection)
+            }
         }
     }
 

@@ -34,6 +34,17 @@ impl Upstream {
     }
 }
 
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match (self.is_secure, self.is_h2c) {
+            (true, _) => "https",
+            (false, true) => "h2c",
+            (false, false) => "http",
+        };
+        write!(f, "{scheme}://{}{}", self.authority(), self.base)
+    }
+}
+
 /// Why a text is not an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamError(String);

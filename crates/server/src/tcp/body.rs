@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::body::{Body, Frame, SizeHint};
 use lastbyte_congestion::Time;
 use lastbyte_http3::{Fields, Response};
+use lastbyte_origin::times::RequestTimes;
 use lastbyte_quic::stream::Source;
 
 use super::{
@@ -25,7 +27,7 @@ use super::{
 };
 use crate::{
     access::{Ending, Record},
-    exchange::{ResponsePart, channel::Receiver},
+    exchange::{Notes, ResponsePart, channel::Receiver},
     tls::RECORD_CONTENT,
 };
 
@@ -73,23 +75,55 @@ impl Kind {
 pub(super) struct Report {
     connection: Arc<Connection>,
     in_flight: Option<InFlight>,
-    /// For the access log, with the time at which the request arrived.
-    record: Option<Box<(Record, Time)>>,
+    /// For the access log.
+    record: Option<Box<Record>>,
+    /// When the request arrived.
+    began: Time,
+    /// The index of its route.
+    route: usize,
+    /// The status of the response; 0 until it is known.
+    status: u16,
+    /// If a task responds.
+    notes: Option<Arc<Notes>>,
     observed: Option<Observed>,
 }
 
 impl Report {
     pub(super) fn new(
         in_flight: InFlight,
-        record: Option<(Record, Time)>,
+        record: Option<Record>,
         observed: Option<Observed>,
     ) -> Self {
+        let connection = Arc::clone(&in_flight.connection);
         Self {
-            connection: Arc::clone(&in_flight.connection),
+            began: connection.clock.now(),
+            connection,
             in_flight: Some(in_flight),
             record: record.map(Box::new),
+            route: 0,
+            status: 0,
+            notes: None,
             observed,
         }
+    }
+
+    /// The index of the request's route.
+    pub(super) const fn set_route(&mut self, route: usize) {
+        self.route = route;
+    }
+
+    /// Of the task that responds.
+    pub(super) fn set_notes(&mut self, notes: Arc<Notes>) {
+        self.notes = Some(notes);
+    }
+
+    fn took(&self) -> Duration {
+        self.connection.clock.now().since(self.began)
+    }
+
+    fn times(&self) -> &RequestTimes {
+        let [http1, http2] = &self.connection.shared.counts.times;
+        if self.is_http2() { http2 } else { http1 }
     }
 
     /// Whether the response is sent over HTTP/2.
@@ -99,9 +133,9 @@ impl Report {
 
     /// The header of the response.
     pub(super) fn on_response(&mut self, response: &Response) {
-        if let Some((record, _)) = self.record.as_deref_mut() {
-            record.status = response.status();
-        }
+        self.status = response.status();
+        self.times()
+            .on_first_byte(self.route, self.status, self.took());
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.on_head(response);
         }
@@ -116,7 +150,7 @@ impl Report {
 
     /// A piece of the body is passed on.
     fn on_body(&mut self, len: usize) {
-        if let Some((record, _)) = self.record.as_deref_mut() {
+        if let Some(record) = self.record.as_deref_mut() {
             record.body_len += len as u64;
         }
         if let Some(observed) = &self.observed {
@@ -143,6 +177,10 @@ impl Report {
         if self.in_flight.take().is_none() {
             return;
         }
+        let took = self.took();
+        if is_complete {
+            self.times().on_whole(self.route, self.status, took);
+        }
         let shared = &self.connection.shared;
         if is_complete {
             self.connection.on_end(false);
@@ -153,10 +191,14 @@ impl Report {
             observed.on_end(is_complete);
         }
         if let (Some(record), Some(access)) = (self.record.take(), &shared.access) {
-            let (record, began) = *record;
+            let mut record = *record;
+            record.status = self.status;
+            let routes = shared.handler.routes();
             let ending = Ending {
-                took: self.connection.clock.now().since(began),
+                took,
                 is_complete,
+                route: routes.get(self.route).map(String::as_str),
+                notes: self.notes.as_deref(),
             };
             access.end(&record, ending);
         }

@@ -138,17 +138,21 @@ pub(super) fn receive(
                     ..Origin::default()
                 },
             };
-            let record = AccessLog::begin(request, &peer, connection_ref, Clock::since_epoch());
-            Some((record, connection.clock.now()))
+            let time = Clock::since_epoch();
+            Some(AccessLog::begin(request, &peer, connection_ref, time))
         }
         _ => None,
     };
     if let (Some(observed), Ok(request)) = (&observed, &translated) {
         observed.on_target(request);
     }
-    let report = Report::new(in_flight, record, observed);
+    let mut report = Report::new(in_flight, record, observed);
     let reply = match translated {
-        Ok(request) => shared.handler.handle(&request, &peer),
+        Ok(request) => {
+            let (reply, route) = shared.handler.handle_routed(&request, &peer);
+            report.set_route(route);
+            reply
+        }
         Err(answer) => answer.into(),
     };
     let is_head = head.method == http::Method::HEAD;
@@ -177,7 +181,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let must_close = move || is_ambiguous || *stopped.borrow();
     let Received {
         reply,
-        report,
+        mut report,
         is_head,
         is_expecting,
     } = receive(in_flight, &head, version);
@@ -219,7 +223,12 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                 HandlerResponse::Task(task) => {
                     let (exchange, channels) = exchange(&connection.budget);
                     task(exchange);
-                    let Channels { incoming, outgoing } = channels;
+                    let Channels {
+                        incoming,
+                        outgoing,
+                        notes,
+                    } = channels;
+                    report.set_notes(notes);
                     if let Some(body) = body {
                         tokio::spawn(receive_body(
                             Arc::clone(shared),

@@ -16,6 +16,7 @@ mod http3;
 mod interim;
 mod limits;
 mod nginx;
+mod observing;
 mod operations;
 mod proxy;
 mod repeats;

@@ -2,12 +2,12 @@
 //!
 //! Owns the share of each in the process's files and connections.
 
-use std::{fmt, num::NonZeroUsize, path::Path, sync::Arc, thread};
+use std::{cell::RefCell, fmt, num::NonZeroUsize, path::Path, sync::Arc, thread};
 
 use lastbyte_quic::crypto::AeadProvider;
 use lastbyte_server::{
     Handler, Site,
-    proxy::{Proxy, Upstream},
+    proxy::{Proxy, Upstream, UpstreamCounts},
     routes::{Hints, Routes},
     sink::{Sink, UPLOAD_LEN_MAX},
 };
@@ -16,18 +16,19 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use super::{arguments::Arguments, descriptors, replay::Replay, route::Target};
 use crate::{failure::Failure, files, terminal::notice};
 
-/// The handler of all requests.
+/// The handler of all requests, and the counters of the upstream servers behind it.
 pub(super) fn handler(
     arguments: &Arguments,
     descriptors: Option<u64>,
     aead: AeadProvider,
-) -> Result<Arc<dyn Handler>, Failure> {
+) -> Result<(Arc<dyn Handler>, Vec<UpstreamCounts>), Failure> {
     let parts = Parts {
         arguments,
         descriptors,
         aead,
         directories: arguments.directories().count(),
         upstreams: arguments.upstreams().count(),
+        counts: RefCell::default(),
     };
     let mut handler: Arc<dyn Handler> = match (&arguments.proxy, &arguments.pages) {
         (Some(upstream), _) => parts.proxy(upstream)?,
@@ -66,7 +67,7 @@ pub(super) fn handler(
     if !arguments.hint.is_empty() {
         handler = Arc::new(Hints::new(arguments.hint.iter().cloned(), handler));
     }
-    Ok(handler)
+    Ok((handler, parts.counts.into_inner()))
 }
 
 fn cannot_start(error: impl fmt::Display) -> Failure {
@@ -80,6 +81,8 @@ struct Parts<'a> {
     aead: AeadProvider,
     directories: usize,
     upstreams: usize,
+    /// Of the proxies so far.
+    counts: RefCell<Vec<UpstreamCounts>>,
 }
 
 impl Parts<'_> {
@@ -101,6 +104,7 @@ impl Parts<'_> {
             .map(|limit| limit / self.upstreams.max(1) as u64);
         let limits = arguments.proxy_limits(share);
         let proxy = Proxy::new(upstream, tls, limits, threads).map_err(cannot_start)?;
+        self.counts.borrow_mut().push(proxy.counts());
         Ok(Arc::new(proxy))
     }
 

@@ -130,11 +130,16 @@ async fn run(
     task: Task,
     (body, is_expected): (RequestBody, bool),
     mut reply: Reply,
-    (report, is_head): (Report, bool),
+    (mut report, is_head): (Report, bool),
 ) -> Option<Sending<ResponseBody>> {
     let (exchange, channels) = exchange(&connection.budget);
     task(exchange);
-    let Channels { incoming, outgoing } = channels;
+    let Channels {
+        incoming,
+        outgoing,
+        notes,
+    } = channels;
+    report.set_notes(notes);
     let mut unread = None;
     if body.is_end() {
         incoming.push(Piece::End);

@@ -1,0 +1,204 @@
+//! The table of an access log's requests by arm.
+
+use core::ops::ControlFlow;
+use std::{
+    io::{self, BufRead as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use lastbyte_query::{Input, Options, Query, Value};
+use lastbyte_report::{
+    requests::{ArmRequests, Error, Requests, SHARES, Settings},
+    statistics::tests_of::Estimate,
+};
+use serde_json::json;
+
+use super::{Arguments, RATIO_FAILS, inputs, threads};
+use crate::{
+    failure::Failure,
+    table::Table,
+    terminal::{notice, print},
+};
+
+/// Whether the first line of the first log is of a request. Standard input is not consumed.
+pub(super) fn is_access_log(logs: &[PathBuf]) -> Result<bool, Failure> {
+    let Some(first) = logs.first() else {
+        return Ok(false);
+    };
+    let inputs = if first.as_os_str() == "-" {
+        let mut input = io::stdin().lock();
+        let start = input.fill_buf().map_err(Failure::run)?;
+        vec![Input::from_bytes("<stdin>", start.to_vec())]
+    } else {
+        inputs(std::slice::from_ref(first))?
+    };
+    let options = Options {
+        threads: 1,
+        ..Options::default()
+    };
+    let query = Query::compile("_[\"type\"]", &[], options).map_err(Failure::run)?;
+    let mut is_request = false;
+    // What is wrong with the log is reported when it is read.
+    let _ = query.for_each(inputs, |row| {
+        is_request = row.first().and_then(Value::as_str) == Some("request");
+        ControlFlow::Break(())
+    });
+    Ok(is_request)
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let unused = [
+        ("--partial", arguments.partial),
+        ("--svg", arguments.svg.is_some()),
+        ("--site", arguments.site.is_some()),
+        ("--by", arguments.by.is_some()),
+        ("--bins", arguments.bins.is_some()),
+        ("--min-size", arguments.min_size.is_some()),
+        ("--power", arguments.power.is_some()),
+    ];
+    if let Some((option, _)) = unused.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!(
+            "{option} is for connection logs, and this is an access log"
+        )));
+    }
+    let settings = Settings {
+        baseline: arguments.baseline.clone(),
+        shares: arguments.shares.clone(),
+        filter: arguments.filter.clone(),
+        arm: arguments.arm.clone(),
+        metric: arguments.metric.clone().unwrap_or_else(|| "ms".to_owned()),
+        seed: arguments.seed,
+        replicates: arguments.resamples as usize,
+        threads: threads(arguments.jobs),
+    };
+    let read = Requests::read(inputs(&arguments.logs)?, &settings);
+    let requests = read.map_err(|error| match error {
+        Error::Unreadable(_) | Error::Empty(_) => Failure::run(error),
+        _ => Failure::usage(error),
+    })?;
+    if requests.left_out > 0 {
+        notice(format!(
+            "note: {} requests without an arm or a value are left out",
+            requests.left_out
+        ));
+    }
+    if requests.ratio_fails() {
+        notice(
+            "warning: the numbers of connections by arm cannot be by chance (sample ratio): find the cause before you use these results",
+        );
+    }
+    if arguments.json {
+        print(format!("{}\n", json(&requests, &settings)))?;
+    } else {
+        print(table(&requests, &settings.metric))?;
+    }
+    match &requests.trouble {
+        Some(trouble) => Err(Failure::Run(format!(
+            "not all of the log could be read, and the table is of what could: {trouble}"
+        ))),
+        None if requests.ratio_fails() => Ok(ExitCode::from(RATIO_FAILS)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A value with about four digits.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        1000.0.. => 0,
+        100.0.. => 1,
+        10.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+const ABSENT: &str = "–";
+
+/// The estimate and its interval, both a hundred times as large, as two cells.
+fn cells(estimate: Option<Estimate>, unit: &str) -> [String; 2] {
+    let Some(Estimate {
+        value,
+        interval: (low, high),
+    }) = estimate
+    else {
+        return [ABSENT.to_owned(), String::new()];
+    };
+    [
+        format!("{:+.2} {unit}", value * 100.0),
+        format!("{:+.2} to {:+.2}", low * 100.0, high * 100.0),
+    ]
+}
+
+fn table(requests: &Requests, metric: &str) -> String {
+    let mut text = String::new();
+    let [base, others @ ..] = &requests.arms[..] else {
+        return text;
+    };
+    let value = |arm: &ArmRequests, share: usize| {
+        arm.percentiles[share].map_or_else(|| ABSENT.to_owned(), number)
+    };
+    let success = |arm: &ArmRequests| format!("{:.3} %", arm.success * 100.0);
+    let shown: &[ArmRequests] = if others.is_empty() {
+        std::slice::from_ref(base)
+    } else {
+        others
+    };
+    for arm in shown {
+        let mut table = Table::new(["", &base.name, &arm.name, "change", "95 % interval"]);
+        let mut row = |name: String, of: &dyn Fn(&ArmRequests) -> String, change: [String; 2]| {
+            let [change, interval] = change;
+            table.row([name, of(base), of(arm), change, interval]);
+        };
+        let none = || [String::new(), String::new()];
+        row(
+            "connections".into(),
+            &|arm| arm.connections.to_string(),
+            none(),
+        );
+        row("requests".into(), &|arm| arm.requests.to_string(), none());
+        let difference = cells(arm.success_difference, "points");
+        row("success".into(), &success, difference);
+        for (place, share) in SHARES.iter().enumerate() {
+            let name = format!("{metric} p{}", (share * 100.0).round());
+            row(
+                name,
+                &|arm| value(arm, place),
+                cells(arm.changes[place], "%"),
+            );
+        }
+        text.push_str(&table.text());
+        text.push_str("\n\n");
+    }
+    text.push_str(
+        "Percentiles are of successful requests: complete, with a status below 500.\n\
+         Intervals hold at once (95 %), from resamples of connections.\n",
+    );
+    text
+}
+
+fn json(requests: &Requests, settings: &Settings) -> serde_json::Value {
+    let estimate = |estimate: &Option<Estimate>| {
+        estimate
+            .map(|one| json!({"estimate": one.value, "interval": [one.interval.0, one.interval.1]}))
+    };
+    let arms = requests.arms.iter().map(|arm| {
+        json!({
+            "arm": arm.name,
+            "connections": arm.connections,
+            "requests": arm.requests,
+            "success": arm.success,
+            "success_difference": estimate(&arm.success_difference),
+            "percentiles": arm.percentiles,
+            "changes": arm.changes.iter().map(estimate).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "metric": settings.metric,
+        "shares": SHARES,
+        "resamples": requests.replicates,
+        "sample_ratio_p": requests.ratio_p,
+        "left_out": requests.left_out,
+        "arms": arms.collect::<Vec<_>>(),
+    })
+}

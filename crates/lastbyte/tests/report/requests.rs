@@ -1,0 +1,83 @@
+//! Access logs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{folder, run, stderr, stdout};
+
+/// Requests of two arms, of which the second is twice as fast and fails more often.
+fn access_log(connections: usize) -> String {
+    let mut log = String::new();
+    for connection in 0..connections {
+        for request in 0..5 {
+            let is_new = connection % 2 == 1;
+            let (arm, factor) = if is_new { ("new", 1) } else { ("baseline", 2) };
+            let ms = factor * (100 + (connection * 7 + request * 13) % 40);
+            let status = if is_new && connection % 10 == 1 && request == 0 {
+                503
+            } else {
+                200
+            };
+            log += &format!(
+                "{{\"type\":\"request\",\"time\":{connection},\"remote\":\"192.0.2.1\",\"port\":{connection},\"http\":\"HTTP/3\",\
+                 \"status\":{status},\"ms\":{ms},\"complete\":true,\"conn_id\":{connection},\"worker\":0,\"arm\":\"{arm}\"}}\n"
+            );
+        }
+    }
+    log
+}
+
+#[test]
+fn requests_of_an_access_log_are_compared_by_arm() {
+    let folder = folder("report-requests");
+    fs::write(folder.join("access.ndjson"), access_log(400)).expect("a log");
+    let output = run(&folder, &["report", "--metric", "ms", "access.ndjson"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let row = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    };
+    assert!(
+        row("connections").contains("200  ") && row("requests").contains("1000"),
+        "{text}"
+    );
+    assert!(row("success").contains("-4.00 points"), "{text}");
+    assert!(row("ms p50").contains("-5"), "{text}");
+
+    let output = run(
+        &folder,
+        &["report", "access.ndjson", "--json", "--baseline", "new"],
+    );
+    let json: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["arms"][0]["arm"], "new");
+    assert_eq!(json["arms"][0]["changes"][0], Value::Null);
+    let interval = &json["arms"][1]["changes"][3]["interval"];
+    assert!(interval[0].as_f64() > Some(0.5), "{json}");
+    assert!(!folder.join("report.html").exists(), "there is no page");
+
+    for (options, expected) in [
+        (
+            ["--svg", "x"],
+            "--svg is for connection logs, and this is an access log",
+        ),
+        (["--bins", "4"], "--bins is for connection logs"),
+        (
+            ["--baseline", "old"],
+            "unknown arm `old` (expected baseline, new)",
+        ),
+        (["--arm-by", "_[\"arm"], "error: "),
+    ] {
+        let output = run(
+            &folder,
+            &[&["report", "access.ndjson"], &options[..]].concat(),
+        );
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}

@@ -1,0 +1,449 @@
+//! The requests of an access log by arm: latency by percentile, and the success ratio, with intervals.
+//!
+//! Requests of one connection are not independent: they have its path, its losses and its server. So the connection is the
+//! unit of resampling: a resample of an arm draws as many connections as the arm has, each with all of its requests.
+//!
+//! # Decisions
+//!
+//! - A request *succeeds* if its response is complete and its status is below 500: other errors are the client's.
+//!   Percentiles are of successful requests, beside the success ratio. An arm whose slow requests fail would look faster, so the
+//!   ratio is to be read first.
+//! - *Intervals are those of a normal distribution with the deviation of the resamples*, on a logarithmic scale for changes. All of
+//!   a report hold at once in 95 % of experiments (Bonferroni). A ratio without any failure in both arms has none.
+//! - Two requests are of one connection if address and port of the client, worker, number and transport are the same.
+
+use core::{fmt, ops::ControlFlow};
+use std::collections::BTreeMap;
+
+use lastbyte_query::{Input, Options, Query, Value};
+
+use crate::statistics::{
+    random::Random,
+    tests_of::{Estimate, chi_squared, simultaneous},
+};
+
+/// The percentiles that are compared, as shares.
+pub const SHARES: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+/// The most requests that all resamples together draw: about ten seconds. Of a larger log there are fewer resamples.
+const DRAWS_MAX: u64 = 4_000_000_000;
+/// The fewest resamples.
+const REPLICATES_MIN: u64 = 200;
+/// The fewest connections of an arm for intervals.
+const CONNECTIONS_MIN: usize = 30;
+/// The fewest requests beyond a percentile for it to be compared.
+const BEYOND_MIN: f64 = 5.0;
+/// Sample ratios with a smaller p are not by chance.
+const RATIO_P: f64 = 0.001;
+/// The most arms: more are values of an expression that names no arms.
+const ARMS_MAX: usize = 64;
+
+/// What to compare, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The arm that the others are compared with. Default: `baseline` or `slow-start` if there is such an arm, else the first of the log.
+    pub baseline: Option<String>,
+    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1.
+    pub shares: Vec<(String, f64)>,
+    /// Selects lines: an expression of the query language. Default: all lines of requests.
+    pub filter: Option<String>,
+    /// An expression for a line's arm. Default: the key `arm`.
+    pub arm: Option<String>,
+    /// The key or expression that is compared. Default: `ms`.
+    pub metric: String,
+    /// Random seed of the bootstrap.
+    pub seed: u64,
+    /// The number of bootstrap resamples.
+    pub replicates: usize,
+    /// The number of threads that read the log.
+    pub threads: usize,
+}
+
+/// Why there is no comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// An expression is invalid.
+    Expression(String),
+    /// The log cannot be read.
+    Unreadable(String),
+    /// No line is of a request of an arm, with the number of lines of requests.
+    Empty(u64),
+    /// More arms than an experiment has.
+    TooManyArms,
+    /// No such arm, with those of the log.
+    UnknownArm(String, Vec<String>),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expression(why) | Self::Unreadable(why) => f.write_str(why),
+            Self::Empty(0) => f.write_str("the log has no lines of requests that are selected"),
+            Self::Empty(lines) => write!(
+                f,
+                "none of {lines} requests has an arm and a value (expected HTTP/3 of an experiment, or --arm-by)"
+            ),
+            Self::TooManyArms => {
+                write!(
+                    f,
+                    "more than {ARMS_MAX} arms (expected an expression with few values)"
+                )
+            }
+            Self::UnknownArm(name, arms) => {
+                write!(f, "unknown arm `{name}` (expected {})", arms.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// The arms, the baseline first.
+    pub arms: Vec<ArmRequests>,
+    /// Requests that are left out, since they have no arm or no value.
+    pub left_out: u64,
+    /// The number of resamples.
+    pub replicates: usize,
+    /// The p of the numbers of connections against the shares, unless there is only one arm.
+    pub ratio_p: Option<f64>,
+    /// Why the log could not be read to its end, if so.
+    pub trouble: Option<String>,
+}
+
+/// The requests of an arm.
+#[derive(Clone, Debug)]
+pub struct ArmRequests {
+    /// Its name.
+    pub name: String,
+    /// The number of connections.
+    pub connections: usize,
+    /// The number of requests.
+    pub requests: usize,
+    /// The share of requests that succeed.
+    pub success: f64,
+    /// The difference from the baseline, as a share, with an interval.
+    pub success_difference: Option<Estimate>,
+    /// Percentiles of successful requests, in the order of [`SHARES`].
+    pub percentiles: [Option<f64>; SHARES.len()],
+    /// Their changes from the baseline, as shares, with intervals.
+    pub changes: [Option<Estimate>; SHARES.len()],
+}
+
+impl Requests {
+    /// Whether the numbers of connections cannot be by chance, so that the arms cannot be compared.
+    #[must_use]
+    pub fn ratio_fails(&self) -> bool {
+        self.ratio_p.is_some_and(|p| p < RATIO_P)
+    }
+
+    /// Reads an access log.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Expression`] if an expression is invalid, [`Error::Unreadable`] if nothing can be read, [`Error::Empty`] and
+    /// [`Error::TooManyArms`] if the log cannot be compared, and [`Error::UnknownArm`] if the settings name an arm that it has not.
+    pub fn read(inputs: Vec<Input>, settings: &Settings) -> Result<Self, Error> {
+        let (gathered, lines, trouble) = gather(inputs, settings)?;
+        let Gathered {
+            mut arms, left_out, ..
+        } = gathered;
+        if arms.is_empty() {
+            return Err(match trouble {
+                Some(trouble) => Error::Unreadable(trouble),
+                None => Error::Empty(lines),
+            });
+        }
+        let names: Vec<String> = arms.iter().map(|arm| arm.name.clone()).collect();
+        let place = |name: &str| names.iter().position(|known| known == name);
+        let unknown = |name: &str| Error::UnknownArm(name.to_owned(), names.clone());
+        let baseline = match &settings.baseline {
+            Some(name) => place(name).ok_or_else(|| unknown(name))?,
+            None => place("baseline")
+                .or_else(|| place("slow-start"))
+                .unwrap_or(0),
+        };
+        for (name, _) in &settings.shares {
+            place(name).ok_or_else(|| unknown(name))?;
+        }
+        arms[..=baseline].rotate_right(1);
+        let share = |arm: &Arm| {
+            let given = settings.shares.iter().find(|(name, _)| *name == arm.name);
+            given.map_or(1.0, |(_, share)| *share)
+        };
+        let counts: Vec<u64> = arms.iter().map(|arm| arm.clusters as u64).collect();
+        let shares: Vec<f64> = arms.iter().map(share).collect();
+        let ratio_p = chi_squared(&counts, &shares).map(|(_, p)| p);
+        let drawn: u64 = arms.iter().map(|arm| arm.requests.len() as u64).sum();
+        let replicates = (DRAWS_MAX / drawn.max(1)).max(REPLICATES_MIN);
+        let replicates = settings.replicates.min(replicates as usize);
+        Ok(Self {
+            ratio_p: ratio_p.filter(|_| arms.len() > 1),
+            arms: compare(&mut arms, settings.seed, replicates),
+            left_out,
+            replicates,
+            trouble,
+        })
+    }
+}
+
+/// A request of an arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Request {
+    /// The index of its connection in the arm.
+    cluster: u32,
+    /// `None` if it failed.
+    value: Option<f64>,
+}
+
+/// An arm, as it is read.
+#[derive(Debug, Default)]
+struct Arm {
+    name: String,
+    requests: Vec<Request>,
+    clusters: usize,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    arms: Vec<Arm>,
+    /// Connections by a hash of what identifies them: the index in their arm.
+    clusters: BTreeMap<(usize, u64), u32>,
+    left_out: u64,
+    is_over: bool,
+}
+
+impl Gathered {
+    /// A row of the query. Returns `false` if there are too many arms.
+    fn add(&mut self, row: &[Value]) -> bool {
+        let [arm, value, is_complete, status, connection @ ..] = row else {
+            return true;
+        };
+        let number = match value {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number).filter(|number| number.is_finite()),
+            _ => None,
+        };
+        let name = match arm {
+            Value::String(name) => Some(name.clone()),
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Bool(value) => Some(value.to_string()),
+            _ => None,
+        };
+        let (Some(name), Some(number)) = (name, number) else {
+            self.left_out += 1;
+            return true;
+        };
+        let known = self.arms.iter().position(|arm| arm.name == name);
+        let place = known.unwrap_or(self.arms.len());
+        if place == self.arms.len() {
+            if place == ARMS_MAX {
+                return false;
+            }
+            self.arms.push(Arm {
+                name,
+                ..Arm::default()
+            });
+        }
+        let is_success = *is_complete == Value::Bool(true)
+            && matches!(status, Value::Integer(status) if (100..500).contains(status));
+        let Some(arm) = self.arms.get_mut(place) else {
+            return true;
+        };
+        let cluster = self.clusters.entry((place, hash(connection)));
+        let cluster = *cluster.or_insert_with(|| {
+            arm.clusters += 1;
+            arm.clusters as u32 - 1
+        });
+        arm.requests.push(Request {
+            cluster,
+            value: is_success.then_some(number),
+        });
+        true
+    }
+}
+
+/// FNV-1a of 64 bits.
+fn hash(values: &[Value]) -> u64 {
+    let text = format!("{values:?}");
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn gather(
+    inputs: Vec<Input>,
+    settings: &Settings,
+) -> Result<(Gathered, u64, Option<String>), Error> {
+    let of = |text: &str| crate::comparison::expression_of(text);
+    let compile = |text: &str| {
+        let options = Options {
+            threads: settings.threads,
+            ..Options::default()
+        };
+        Query::compile(text, &[], options).map_err(|error| Error::Expression(error.to_string()))
+    };
+    let arm = settings.arm.clone().unwrap_or_else(|| of("arm"));
+    let metric = of(&settings.metric);
+    let filter = settings.filter.as_deref().unwrap_or("true");
+    for text in [arm.as_str(), &metric, filter] {
+        if let Some(effect) = compile(text)?.effect() {
+            let why = format!("`{text}` has {effect} (expected an expression of the line)");
+            return Err(Error::Expression(why));
+        }
+    }
+    let query = compile(&format!(
+        "select(_[\"type\"] == \"request\" && ({filter})) >> \
+         [({arm}), ({metric}), _[\"complete\"], _[\"status\"], _[\"remote\"], _[\"port\"], _[\"worker\"], _[\"conn_id\"], _[\"http\"] == \"HTTP/3\"]"
+    ))?;
+    let mut gathered = Gathered::default();
+    let mut lines = 0;
+    let outcome = query.for_each(inputs, |row| {
+        lines += 1;
+        if gathered.add(row) {
+            ControlFlow::Continue(())
+        } else {
+            gathered.is_over = true;
+            ControlFlow::Break(())
+        }
+    });
+    if gathered.is_over {
+        return Err(Error::TooManyArms);
+    }
+    let trouble = outcome.into_result().err().map(|error| error.to_string());
+    Ok((gathered, lines, trouble))
+}
+
+/// What is estimated of an arm: its success ratio, and the logarithms of its percentiles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Values {
+    success: f64,
+    percentiles: [Option<f64>; SHARES.len()],
+}
+
+/// The values of an arm in which each connection counts as often as `weights` has it. Requests are sorted: failures last.
+fn values(arm: &Arm, successes: u64, weights: &[u32]) -> Values {
+    let weight = |request: &Request| u64::from(weights[request.cluster as usize]);
+    let mut values = Values::default();
+    let all: u64 = arm.requests.iter().map(weight).sum();
+    let (ok, _) = arm.requests.split_at(successes as usize);
+    let of_ok: u64 = ok.iter().map(weight).sum();
+    values.success = of_ok as f64 / all.max(1) as f64;
+    let mut ranks = SHARES.map(|share| (share * of_ok as f64).ceil().max(1.0) as u64);
+    if of_ok == 0 {
+        ranks = [u64::MAX; SHARES.len()];
+    }
+    let (mut seen, mut next) = (0, 0);
+    for request in ok {
+        seen += weight(request);
+        while next < ranks.len() && seen >= ranks[next] {
+            values.percentiles[next] = request.value;
+            next += 1;
+        }
+        if next == ranks.len() {
+            break;
+        }
+    }
+    values
+}
+
+/// The variance of values.
+fn variance(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (count - 1.0).max(1.0)
+}
+
+/// An arm's values, and the variances of its success ratio and of the logarithms of its percentiles.
+struct Measured {
+    observed: Values,
+    successes: usize,
+    success: f64,
+    percentiles: [Option<f64>; SHARES.len()],
+}
+
+fn measure(arm: &mut Arm, random: &mut Random, replicates: usize) -> Measured {
+    arm.requests.sort_by(|one, other| {
+        let key = |request: &Request| request.value.unwrap_or(f64::INFINITY);
+        key(one).total_cmp(&key(other))
+    });
+    let successes = arm.requests.iter().filter(|one| one.value.is_some());
+    let successes = successes.count();
+    let observed = values(arm, successes as u64, &vec![1; arm.clusters]);
+    let mut draws = Vec::with_capacity(replicates);
+    if arm.clusters >= CONNECTIONS_MIN {
+        let mut weights = vec![0; arm.clusters];
+        for _ in 0..replicates {
+            weights.fill(0);
+            for _ in 0..arm.clusters {
+                weights[random.below(arm.clusters as u64) as usize] += 1;
+            }
+            draws.push(values(arm, successes as u64, &weights));
+        }
+    }
+    let percentile = |place: usize| {
+        let beyond = successes as f64 * SHARES[place].min(1.0 - SHARES[place]);
+        let draws = draws.iter().map(|draw| draw.percentiles[place]);
+        let logs: Option<Vec<f64>> = draws
+            .map(|value| value.filter(|value| *value > 0.0).map(libm::log))
+            .collect();
+        let logs = logs.filter(|logs| beyond >= BEYOND_MIN && logs.len() > 1);
+        logs.map(|logs| variance(&logs))
+    };
+    let ratios: Vec<f64> = draws.iter().map(|draw| draw.success).collect();
+    Measured {
+        observed,
+        successes,
+        success: if ratios.len() > 1 {
+            variance(&ratios)
+        } else {
+            f64::NAN
+        },
+        percentiles: core::array::from_fn(percentile),
+    }
+}
+
+fn compare(arms: &mut [Arm], seed: u64, replicates: usize) -> Vec<ArmRequests> {
+    let measured: Vec<Measured> = (1..)
+        .zip(arms.iter_mut())
+        .map(|(stream, arm)| measure(arm, &mut Random::new(seed, stream), replicates))
+        .collect();
+    let z = simultaneous((SHARES.len() + 1) * arms.len().saturating_sub(1));
+    let mut compared = Vec::new();
+    for (place, (arm, of)) in arms.iter().zip(&measured).enumerate() {
+        let base = measured.first().filter(|_| place > 0);
+        let difference = |base: &Measured| {
+            let is_known =
+                base.successes < arms[0].requests.len() || of.successes < arm.requests.len();
+            let value = of.observed.success - base.observed.success;
+            let half = z * (of.success + base.success).sqrt();
+            let interval = (value - half, value + half);
+            (is_known && half.is_finite()).then_some(Estimate { value, interval })
+        };
+        let change = |base: &Measured, share: usize| {
+            let ratio = of.observed.percentiles[share]? / base.observed.percentiles[share]?;
+            let half = z * (of.percentiles[share]? + base.percentiles[share]?).sqrt();
+            let log = libm::log(ratio);
+            let unscaled = libm::expm1;
+            Some(Estimate {
+                value: ratio - 1.0,
+                interval: (unscaled(log - half), unscaled(log + half)),
+            })
+        };
+        compared.push(ArmRequests {
+            name: arm.name.clone(),
+            connections: arm.clusters,
+            requests: arm.requests.len(),
+            success: of.observed.success,
+            success_difference: base.and_then(difference),
+            percentiles: of.observed.percentiles,
+            changes: core::array::from_fn(|share| base.and_then(|base| change(base, share))),
+        });
+    }
+    compared
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+use std::fmt::Write as _;
+
+use super::*;
+
+fn settings() -> Settings {
+    Settings {
+        baseline: None,
+        shares: Vec::new(),
+        filter: None,
+        arm: None,
+        metric: "ms".to_owned(),
+        seed: 1,
+        replicates: 300,
+        threads: 1,
+    }
+}
+
+/// A line of an access log.
+fn line(
+    log: &mut String,
+    (arm, connection): (&str, usize),
+    ms: f64,
+    (status, complete): (u16, bool),
+) {
+    writeln!(
+        log,
+        "{{\"type\":\"request\",\"arm\":\"{arm}\",\"ms\":{ms},\"status\":{status},\"complete\":{complete},\
+         \"remote\":\"::1\",\"port\":{connection},\"worker\":0,\"conn_id\":{connection},\"http\":\"HTTP/3\"}}"
+    )
+    .expect("a string");
+}
+
+fn read(log: &str, settings: &Settings) -> Result<Requests, Error> {
+    Requests::read(
+        vec![Input::from_bytes("log", log.as_bytes().to_vec())],
+        settings,
+    )
+}
+
+/// Each connection has one time for all of its requests, so that its requests are no more evidence than one.
+fn clustered(connections: usize, requests: usize) -> String {
+    let mut random = Random::new(7, 7);
+    let mut log = String::new();
+    for connection in 0..connections {
+        let arm = ["baseline", "new"][connection % 2];
+        let ms = 100.0 * (1.0 + random.unit());
+        for _ in 0..requests {
+            line(&mut log, (arm, connection), ms, (200, true));
+        }
+    }
+    log
+}
+
+#[test]
+fn repeated_requests_of_a_connection_do_not_narrow_intervals() {
+    let widths = [1, 20].map(|requests| {
+        let read = read(&clustered(400, requests), &settings()).expect("a comparison");
+        assert_eq!(read.arms[1].requests, 200 * requests);
+        assert_eq!(read.arms[1].connections, 200);
+        let median = read.arms[1].changes[3].expect("a change");
+        median.interval.1 - median.interval.0
+    });
+    let ratio = widths[1] / widths[0];
+    assert!((0.8..1.25).contains(&ratio), "{widths:?}");
+}
+
+#[test]
+fn intervals_contain_no_change_of_equal_arms_and_exclude_it_of_different_ones() {
+    let equal = read(&clustered(400, 3), &settings()).expect("a comparison");
+    assert!(
+        equal.arms[1]
+            .changes
+            .iter()
+            .flatten()
+            .all(|one| !one.excludes_zero())
+    );
+    assert_eq!(equal.arms[1].success_difference, None, "nothing failed");
+    let mut log = String::new();
+    for connection in 0..400 {
+        let (arm, factor) = [("baseline", 1.0), ("new", 0.5)][connection % 2];
+        for request in 0..10 {
+            let ms = factor * (100.0 + ((connection * 7 + request) % 50) as f64);
+            // Of the other arm, every tenth fails in one of three ways.
+            let outcome = [(503, true), (200, false), (404, true)][connection / 2 % 3];
+            let fails = arm == "new" && request == 0;
+            line(
+                &mut log,
+                (arm, connection),
+                ms,
+                if fails { outcome } else { (200, true) },
+            );
+        }
+    }
+    let read = read(&log, &settings()).expect("a comparison");
+    let [base, new] = &read.arms[..] else {
+        panic!()
+    };
+    assert_eq!((base.name.as_str(), base.success), ("baseline", 1.0));
+    let median = new.changes[3].expect("a change");
+    assert!(
+        median.interval.1 < -0.4 && median.interval.0 > -0.6,
+        "{median:?}"
+    );
+    let difference = new.success_difference.expect("a difference");
+    // 404 is the client's.
+    assert!(
+        (difference.value + 0.1 * 2.0 / 3.0).abs() < 0.002,
+        "{difference:?}"
+    );
+    assert!(difference.excludes_zero(), "{difference:?}");
+}
+
+#[test]
+fn requests_without_arm_are_counted_and_other_arms_are_expressions() {
+    let mut log = clustered(100, 1);
+    log.push_str(
+        "{\"type\":\"request\",\"ms\":1,\"http\":\"HTTP/2\"}\n{\"type\":\"connection\"}\n",
+    );
+    let read_log = read(&log, &settings()).expect("a comparison");
+    assert_eq!((read_log.arms.len(), read_log.left_out), (2, 1));
+    let by_version = Settings {
+        arm: Some("_[\"http\"]".to_owned()),
+        baseline: Some("HTTP/2".to_owned()),
+        ..settings()
+    };
+    let read_log = read(&log, &by_version).expect("a comparison");
+    assert_eq!(read_log.arms[0].name, "HTTP/2");
+    assert_eq!(read_log.arms[0].changes, [None; SHARES.len()]);
+    // One connection has no interval.
+    assert_eq!(read_log.arms[1].changes, [None; SHARES.len()]);
+    assert!(read_log.ratio_fails());
+}
+
+#[test]
+fn logs_that_cannot_be_compared_are_errors() {
+    let log = clustered(10, 1);
+    let failed = |log: &str, settings: &Settings| read(log, settings).expect_err("no comparison");
+    assert_eq!(failed("", &settings()), Error::Empty(0));
+    let without_arm = "{\"type\":\"request\",\"ms\":1}\n";
+    assert_eq!(failed(without_arm, &settings()), Error::Empty(1));
+    let unknown = Settings {
+        baseline: Some("old".to_owned()),
+        ..settings()
+    };
+    assert!(matches!(failed(&log, &unknown), Error::UnknownArm(..)));
+    let invalid = Settings {
+        filter: Some("a b c".to_owned()),
+        ..settings()
+    };
+    assert!(matches!(failed(&log, &invalid), Error::Expression(_)));
+    let stages = Settings {
+        arm: Some("count()".to_owned()),
+        ..settings()
+    };
+    assert!(matches!(failed(&log, &stages), Error::Expression(_)));
+    let many = clustered(200, 1);
+    let by_connection = Settings {
+        arm: Some("_[\"conn_id\"]".to_owned()),
+        ..settings()
+    };
+    assert_eq!(failed(&many, &by_connection), Error::TooManyArms);
+    assert!(matches!(
+        failed("{\"type\":", &settings()),
+        Error::Unreadable(_)
+    ));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_intervals() {
+    let log = clustered(100, 4);
+    let text = || format!("{:?}", read(&log, &settings()));
+    assert_eq!(text(), text());
+}
