@@ -98,15 +98,6 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Number of datagrams dropped for this reason.
-    #[must_use]
-    pub fn dropped_for(&self, reason: DropReason) -> u64 {
-        self.dropped
-            .get(reason as usize)
-            .copied()
-            .unwrap_or_default()
-    }
-
     pub(super) fn count_drop(&mut self, reason: DropReason) {
         if let Some(count) = self.dropped.get_mut(reason as usize) {
             *count += 1;
