@@ -134,7 +134,6 @@ fn paired_connections_differ_only_in_their_arm() {
     }
 }
 
-/// `--paired` was an option before it was the default. Scripts that give it still run.
 #[test]
 fn unpaired_connections_have_seeds_of_their_own() {
     let folder = folder("ab-unpaired");
@@ -151,11 +150,7 @@ fn unpaired_connections_have_seeds_of_their_own() {
     assert_eq!(seeds(&["--connections", "24", "--unpaired"]), (24, 24));
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
     assert!(page.contains("--seed 1 --unpaired --out ab"));
-    assert_eq!(
-        seeds(&["--connections", "24", "--paired", "--force"]),
-        (24, 6)
-    );
-    assert!(!ab(&folder, &["--paired", "--unpaired"]).status.success());
+    assert_eq!(seeds(&["--connections", "24", "--force"]), (24, 6));
 }
 
 #[test]
