@@ -228,7 +228,6 @@ fn help_is_short_whole_or_of_a_group() {
             "serve --max-resets 5 --self-signed",
             "is a key of the configuration file only",
         ),
-        ("bench --csv https://localhost/", "use --json"),
         (
             "get --proxy http://a/ https://b/",
             "curl's `--proxy` is not supported: use curl",
