@@ -41,7 +41,9 @@ use std::{
 
 use serde_json::Value;
 
-use self::serving::{PATIENCE, Serving, certificate, command, folder, free_port, lastbyte, stderr};
+use self::serving::{
+    PATIENCE, Serving, certificate, command, folder, free_port, lastbyte, stderr, stdout,
+};
 
 const PAGE: &str = include_str!("../../../docs/bench.md");
 const VERSIONS: [&str; 3] = ["3", "2", "1.1"];
@@ -78,10 +80,6 @@ fn bench(folder: &Path, arguments: &[&str], url: &str) -> Output {
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn count(json: &Value, pointer: &str) -> u64 {
