@@ -2,7 +2,7 @@
 //!
 //! This module owns the types and their validation. It does not read files, and does not know which servers are healthy.
 
-use std::{fmt, net::SocketAddr};
+use std::net::SocketAddr;
 
 use lastbyte_quic::{
     cid::{QuicLb, QuicLbConfig, QuicLbError},
@@ -63,62 +63,36 @@ pub const RETRY_KEYS_MAX: usize = 4;
 pub const BALANCERS_MAX: usize = 64;
 
 /// Why a configuration is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
     /// There are no servers, or more than [`SERVERS_MAX`].
+    #[error("{0} servers (expected 1 to {SERVERS_MAX})")]
     ServerCount(usize),
     /// There is no layout of connection IDs.
+    #[error("no layout of connection IDs (expected 1 to 7)")]
     NoIds,
     /// A layout is invalid.
+    #[error("connection IDs {0}: {1}")]
     Ids(u8, QuicLbError),
     /// Two layouts have this configuration ID.
+    #[error("two layouts of connection IDs have the number {0}")]
     SameRotation(u8),
     /// Two servers have this ID.
+    #[error("two servers have the ID {0}")]
     SameServer(u64),
     /// This server ID does not fit into the length of the layout with this configuration ID.
+    #[error("server ID {0} does not fit into the server-id-length of connection IDs {1}")]
     ServerIdTooLarge(u64, u8),
     /// The weight of this server exceeds [`WEIGHT_MAX`].
+    #[error("server {0}: invalid weight {1} (expected 0 to {WEIGHT_MAX})")]
     Weight(u64, u32),
     /// There is no key of Retry packets, or more than [`RETRY_KEYS_MAX`].
+    #[error("{0} keys of Retry (expected 1 to {RETRY_KEYS_MAX})")]
     RetryKeys(usize),
     /// There is no address of a balancer, or more than [`BALANCERS_MAX`].
+    #[error("{0} balancers (expected 1 to {BALANCERS_MAX})")]
     Balancers(usize),
 }
-
-impl fmt::Display for FleetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ServerCount(count) => {
-                write!(f, "{count} servers (expected 1 to {SERVERS_MAX})")
-            }
-            Self::NoIds => f.write_str("no layout of connection IDs (expected 1 to 7)"),
-            Self::Ids(rotation, error) => write!(f, "connection IDs {rotation}: {error}"),
-            Self::SameRotation(rotation) => {
-                write!(
-                    f,
-                    "two layouts of connection IDs have the number {rotation}"
-                )
-            }
-            Self::SameServer(id) => write!(f, "two servers have the ID {id}"),
-            Self::ServerIdTooLarge(id, rotation) => write!(
-                f,
-                "server ID {id} does not fit into the server-id-length of connection IDs {rotation}"
-            ),
-            Self::RetryKeys(count) => {
-                write!(f, "{count} keys of Retry (expected 1 to {RETRY_KEYS_MAX})")
-            }
-            Self::Balancers(count) => {
-                write!(f, "{count} balancers (expected 1 to {BALANCERS_MAX})")
-            }
-            Self::Weight(id, weight) => write!(
-                f,
-                "server {id}: invalid weight {weight} (expected 0 to {WEIGHT_MAX})"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for FleetError {}
 
 impl Fleet {
     /// Checks all that can be checked without sockets, and returns the codecs of the layouts, by configuration ID.

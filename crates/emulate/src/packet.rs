@@ -17,10 +17,7 @@
 //! UDP and all other protocols with the Internet checksum (RFC 1071) therefore stay valid, for complete packets and for
 //! fragments.
 
-use core::{
-    fmt,
-    net::{Ipv4Addr, Ipv6Addr},
-};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use lastbyte_units::{Direction, Ecn};
 
@@ -45,18 +42,11 @@ struct Addresses<const N: usize> {
 }
 
 /// The network cannot be used for a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "invalid network (expected the first address of a unicast /15, such as 198.18.0.0/15 or 10.76.0.0/15)"
+)]
 pub struct NetworkError;
-
-impl fmt::Display for NetworkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "invalid network (expected the first address of a unicast /15, such as 198.18.0.0/15 or 10.76.0.0/15)",
-        )
-    }
-}
-
-impl std::error::Error for NetworkError {}
 
 /// The networks reserved for benchmarking network devices (RFC 2544 Appendix C.2.2, RFC 5180 §8), which are not
 /// otherwise in use.

@@ -12,7 +12,7 @@
 //! | a datagram | [`Plan::inside_max`] bytes for each direction of a path | the link delivers or drops it, or the path is removed |
 //! | a buffer of a datagram that was delivered | 1024 of at most 2 KiB | a datagram is sent |
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
@@ -113,16 +113,9 @@ pub struct Arrival<A = SocketAddr> {
 }
 
 /// A datagram of a new client was dropped, because [`Plan::clients_max`] has been reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many clients")]
 pub struct TooManyClients;
-
-impl fmt::Display for TooManyClients {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many clients")
-    }
-}
-
-impl std::error::Error for TooManyClients {}
 
 /// The counters of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt, io,
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
         Arc,
@@ -51,27 +51,18 @@ pub struct Settings {
 }
 
 /// A relay could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A setting of a link is out of range.
+    #[error("invalid path: {0}")]
     Path(ConfigError),
     /// The relay cannot listen on the address.
+    #[error("cannot listen on `{0}`: {1}")]
     Listen(SocketAddr, io::Error),
     /// A system resource, such as a file descriptor or thread, is not available.
+    #[error("cannot start the relay: {0}")]
     System(io::Error),
 }
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(error) => write!(f, "invalid path: {error}"),
-            Self::Listen(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
-            Self::System(error) => write!(f, "cannot start the relay: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// A running relay. It stops when it is dropped.
 #[derive(Debug)]

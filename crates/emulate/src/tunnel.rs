@@ -13,7 +13,7 @@
 )]
 
 use std::{
-    fmt, fs, io,
+    fs, io,
     net::{Ipv4Addr, UdpSocket},
     sync::{
         Arc,
@@ -63,46 +63,38 @@ impl Settings {
 }
 
 /// A tunnel could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
     /// A setting of a link is out of range.
+    #[error("invalid path: {0}")]
     Path(ConfigError),
     /// The address is already assigned to the host.
+    #[error(
+        "address `{0}` is already in use on this machine, perhaps by another emulated path; use other \
+         addresses, such as 10.76.0.0/15"
+    )]
     Taken(Ipv4Addr),
     /// The device could not be created or configured.
+    #[error("cannot create a network device: {}{}", .0, hint(.0))]
     Device(io::Error),
     /// A system resource, such as a file descriptor or thread, is not available.
+    #[error("cannot start the tunnel: {0}")]
     System(io::Error),
 }
 
-impl fmt::Display for TunnelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(error) => write!(f, "invalid path: {error}"),
-            Self::Taken(address) => write!(
-                f,
-                "address `{address}` is already in use on this machine, perhaps by another emulated path; use other \
-                 addresses, such as 10.76.0.0/15"
-            ),
-            Self::Device(error) => {
-                write!(f, "cannot create a network device: {error}")?;
-                match error.kind() {
-                    io::ErrorKind::PermissionDenied => f.write_str(
-                        "; CAP_NET_ADMIN is required: use `sudo`, or run server, clients and this command in a network namespace of \
-                         their own, in one shell of `unshare -rn`",
-                    ),
-                    io::ErrorKind::NotFound => f.write_str(
-                        "; `/dev/net/tun` is missing: load the kernel module `tun`, or pass the device to the container",
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            Self::System(error) => write!(f, "cannot start the tunnel: {error}"),
+/// What is missing to create a device.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; CAP_NET_ADMIN is required: use `sudo`, or run server, clients and this command in a network namespace of \
+             their own, in one shell of `unshare -rn`"
         }
+        io::ErrorKind::NotFound => {
+            "; `/dev/net/tun` is missing: load the kernel module `tun`, or pass the device to the container"
+        }
+        _ => "",
     }
 }
-
-impl std::error::Error for TunnelError {}
 
 /// A running tunnel. It stops when it is dropped.
 #[derive(Debug)]

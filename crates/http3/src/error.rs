@@ -8,7 +8,8 @@ use lastbyte_wire::VarInt;
 use crate::Code;
 
 /// The peer violated a rule that concerns the whole connection: it is closed with the code (RFC 9114 §8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {reason}")]
 pub struct ConnectionError {
     /// The code of the close.
     pub code: Code,
@@ -21,14 +22,6 @@ impl ConnectionError {
         Self { code, reason }
     }
 }
-
-impl fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.reason)
-    }
-}
-
-impl core::error::Error for ConnectionError {}
 
 /// Which side reset a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,22 +83,29 @@ impl fmt::Display for StreamError {
 impl core::error::Error for StreamError {}
 
 /// Why a message cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The stream does not exist, or is finished.
+    #[error("no such request, or it is over")]
     UnknownStream,
     /// Out of order: a message is a header, then a body, then trailers, and it ends once (RFC 9114 §4.1).
+    #[error("not now: a message is a head, then a body, then trailers")]
     OutOfOrder,
     /// The peer requested with this code that we stop sending; the stream is reset.
+    #[error("the peer asked to stop ({0})")]
     Stopped(Code),
     /// The stream's buffer is full: an event `Writable` follows. Nothing was sent.
+    #[error("the stream's buffer is full: wait for `Writable`")]
     Blocked,
     /// The field section exceeds the peer's limit (RFC 9114 §4.2.2), or the stream's buffer.
+    #[error("the fields are more than the peer takes: send fewer or shorter ones")]
     FieldSectionTooLarge,
     /// An invalid field: its name is not a lower-case token, its value contains a line break or NUL, it is a
     /// pseudo-header, or it is connection-specific (RFC 9114 §4.2, §4.3).
+    #[error("a field that HTTP/3 does not allow: check names and values")]
     InvalidField,
     /// More or less than the `content-length` of the message (RFC 9114 §4.1.2).
+    #[error("the body is not as long as its `content-length` says")]
     ContentLength,
 }
 
@@ -120,43 +120,24 @@ impl From<WriteError> for SendError {
     }
 }
 
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownStream => f.write_str("no such request, or it is over"),
-            Self::OutOfOrder => {
-                f.write_str("not now: a message is a head, then a body, then trailers")
-            }
-            Self::Stopped(code) => write!(f, "the peer asked to stop ({code})"),
-            Self::Blocked => f.write_str("the stream's buffer is full: wait for `Writable`"),
-            Self::FieldSectionTooLarge => {
-                f.write_str("the fields are more than the peer takes: send fewer or shorter ones")
-            }
-            Self::InvalidField => {
-                f.write_str("a field that HTTP/3 does not allow: check names and values")
-            }
-            Self::ContentLength => {
-                f.write_str("the body is not as long as its `content-length` says")
-            }
-        }
-    }
-}
-
-impl core::error::Error for SendError {}
-
 /// Why a request cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The server permits no further concurrent requests: an event `RequestsAvailable` follows. Early in the handshake
     /// it permits none.
+    #[error("the server permits no more requests now: wait for `RequestsAvailable`")]
     Blocked,
     /// The server accepts no further requests on this connection, or this side closed it: use another connection.
+    #[error("the connection takes no more requests: use another one")]
     GoingAway,
     /// Only clients send requests.
+    #[error("only clients send requests")]
     NotClient,
     /// The server does not support extended CONNECT, or has not announced it yet (RFC 9220 §3).
+    #[error("the server has not said that it takes extended CONNECT")]
     ExtendedConnect,
     /// The message cannot be sent.
+    #[error("{0}")]
     Send(SendError),
 }
 
@@ -166,45 +147,16 @@ impl From<SendError> for RequestError {
     }
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Blocked => {
-                f.write_str("the server permits no more requests now: wait for `RequestsAvailable`")
-            }
-            Self::GoingAway => {
-                f.write_str("the connection takes no more requests: use another one")
-            }
-            Self::NotClient => f.write_str("only clients send requests"),
-            Self::ExtendedConnect => {
-                f.write_str("the server has not said that it takes extended CONNECT")
-            }
-            Self::Send(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for RequestError {}
-
 /// Why a body cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The stream does not exist, or its message was read to the end.
+    #[error("no such message, or it was read to its end")]
     UnknownStream,
     /// The header has not arrived yet.
+    #[error("the message's head has not arrived yet")]
     NoHead,
     /// The message will not be completed.
+    #[error("{0}")]
     Reset(StreamError),
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownStream => f.write_str("no such message, or it was read to its end"),
-            Self::NoHead => f.write_str("the message's head has not arrived yet"),
-            Self::Reset(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ReadError {}

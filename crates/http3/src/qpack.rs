@@ -25,12 +25,11 @@ pub use decoder::{Decoded, Decoder, SectionLimits};
 pub use encoder::{EncodeOptions, Encoder};
 pub(crate) use encoder::{encode_static, static_section};
 
-use core::fmt;
-
 use crate::Code;
 
 /// The peer's compressed data is invalid: the connection must be closed (RFC 9204 §6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {reason}")]
 pub struct QpackError {
     /// The code of the close.
     pub code: Code,
@@ -60,14 +59,6 @@ impl QpackError {
         }
     }
 }
-
-impl fmt::Display for QpackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.reason)
-    }
-}
-
-impl core::error::Error for QpackError {}
 
 /// The overhead of an entry (RFC 9204 §3.2.1).
 const ENTRY_OVERHEAD: u64 = 32;

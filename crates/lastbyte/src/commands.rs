@@ -72,7 +72,6 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
     {
         let refused = match words.get(1).and_then(|command| command.to_str()) {
             Some("get") => get::refusal(&given),
-            Some("bench") => bench::refusal(&given),
             Some("sim" | "emulate") => path::refusal(&given),
             Some("query") => query::refusal(&given),
             _ => None,

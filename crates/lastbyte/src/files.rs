@@ -11,6 +11,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -163,16 +164,8 @@ pub(crate) fn create_private(path: &Path) -> Result<Output, Failure> {
 
 /// The permissions of a file if users other than its owner and group can read or write it.
 pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        let mode = std::os::unix::fs::MetadataExt::mode(&path.metadata().ok()?) & 0o777;
-        (mode & 0o007 != 0).then_some(mode)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        None
-    }
+    let mode = path.metadata().ok()?.mode() & 0o777;
+    (mode & 0o007 != 0).then_some(mode)
 }
 
 /// Reads a whole file.
@@ -317,7 +310,5 @@ impl Names {
 
 /// Restricts the permissions of a new file to its owner.
 fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    options.mode(0o600)
 }

@@ -8,30 +8,20 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output},
 };
 
 use serde_json::Value;
 
+#[path = "common/run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
+
+use run::{check_failure, command_line, folder, lastbyte, stderr};
+
 fn ab(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .arg("ab")
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
+    lastbyte(folder, &[&["ab"], arguments].concat())
 }
 
 fn log(folder: &Path) -> Vec<Value> {
@@ -134,7 +124,6 @@ fn paired_connections_differ_only_in_their_arm() {
     }
 }
 
-/// `--paired` was an option before it was the default. Scripts that give it still run.
 #[test]
 fn unpaired_connections_have_seeds_of_their_own() {
     let folder = folder("ab-unpaired");
@@ -151,11 +140,7 @@ fn unpaired_connections_have_seeds_of_their_own() {
     assert_eq!(seeds(&["--connections", "24", "--unpaired"]), (24, 24));
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
     assert!(page.contains("--seed 1 --unpaired --out ab"));
-    assert_eq!(
-        seeds(&["--connections", "24", "--paired", "--force"]),
-        (24, 6)
-    );
-    assert!(!ab(&folder, &["--paired", "--unpaired"]).status.success());
+    assert_eq!(seeds(&["--connections", "24", "--force"]), (24, 6));
 }
 
 #[test]
@@ -462,12 +447,10 @@ fn the_log_of_an_earlier_run_is_replaced_on_request_only() {
     assert!(run(&[]).status.success());
     let first = fs::read(folder.join("ab/conns.ndjson")).expect("a log");
     let again = run(&["--seed", "9"]);
-    assert_eq!(again.status.code(), Some(2));
-    assert!(
-        stderr(&again)
-            .contains("`ab/conns.ndjson` exists (expected a new file; --force overwrites it)"),
-        "{}",
-        stderr(&again)
+    check_failure(
+        &again,
+        2,
+        "`ab/conns.ndjson` exists (expected a new file; --force overwrites it)",
     );
     assert_eq!(
         fs::read(folder.join("ab/conns.ndjson")).expect("a log"),
@@ -494,14 +477,9 @@ fn arms_networks_and_sizes_can_be_options() {
     let folder = folder("ab-options");
     let output = ab(
         &folder,
-        &[
-            "--arm=cubic",
-            "--arm=ten=cubic:initial-window=10p",
-            "--network=lte",
-            "--network=vdsl",
-            "--size=300kB,1MB",
-            "--connections=80",
-        ],
+        &command_line(
+            "--arm=cubic --arm=ten=cubic:initial-window=10p --network=lte --network=vdsl --size=300kB,1MB --connections=80",
+        ),
     );
     assert!(output.status.success(), "{}", stderr(&output));
     let lines = log(&folder);
@@ -576,13 +554,8 @@ fn a_folder_of_traces_is_a_population() {
         fs::write(folder.join("traces").join(name), text).expect("a file");
     }
     let run = |more: &[&str]| {
-        let arguments = [
-            "--arm=cubic",
-            "--arm=bbr",
-            "--network=traces",
-            "--connections=60",
-            "--force",
-        ];
+        let arguments =
+            command_line("--arm=cubic --arm=bbr --network=traces --connections=60 --force");
         ab(&folder, &[&arguments[..], more].concat())
     };
     let output = run(&["--rtt=40ms"]);
@@ -612,22 +585,14 @@ fn a_folder_of_traces_is_a_population() {
     assert!(run(&["--rtt=40ms"]).status.success());
     assert_eq!(log(&folder), first);
     let output = run(&[]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains(
-            "`traces/lte.down` is a trace, which has no round-trip time (expected --rtt SPAN)"
-        ),
-        "{}",
-        stderr(&output)
+    check_failure(
+        &output,
+        2,
+        "`traces/lte.down` is a trace, which has no round-trip time (expected --rtt SPAN)",
     );
     fs::write(folder.join("traces/bad"), "5\nx\n").expect("a file");
     let output = run(&["--rtt=40ms"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("`bad`: `down.trace`: traces/bad: line 2"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 2, "`bad`: `down.trace`: traces/bad: line 2");
 }
 
 #[test]
@@ -678,8 +643,7 @@ fn neighbours_are_logged_and_the_page_has_their_harm() {
 
     let wrong = |arguments: &[&str], text: &str| {
         let output = ab(&folder, arguments);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+        check_failure(&output, 2, text);
     };
     wrong(
         &["--neighbour", "stack:cubic"],
@@ -691,22 +655,9 @@ fn neighbours_are_logged_and_the_page_has_their_harm() {
 #[test]
 fn settings_of_networks_vary_and_the_page_has_a_chart() {
     let folder = folder("ab-vary");
-    let arguments = [
-        "--arm",
-        "cubic",
-        "--arm",
-        "rapid-start",
-        "--network",
-        "dsl",
-        "--vary",
-        "loss=0,1%",
-        "--vary",
-        "queue=20ms,200ms",
-        "--connections",
-        "32",
-        "--power",
-        "10%",
-    ];
+    let arguments = command_line(
+        "--arm cubic --arm rapid-start --network dsl --vary loss=0,1% --vary queue=20ms,200ms --connections 32 --power 10%",
+    );
     let output = ab(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let stdout = String::from_utf8(output.stdout).expect("UTF-8");
@@ -734,25 +685,13 @@ fn settings_of_networks_vary_and_the_page_has_a_chart() {
         &folder,
         &["--vary", "loss=0,1%", "--arm", "cubic", "--arm", "bbr"],
     );
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("--vary: no network"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 2, "--vary: no network");
 }
 
 #[test]
 fn factors_of_a_population_are_combined_in_one_run() {
     let folder = folder("ab-sweep");
-    let arguments = [
-        "--sweep",
-        "queue=0.5,4",
-        "--sweep",
-        "cross=0,3",
-        "--connections",
-        "64",
-    ];
+    let arguments = command_line("--sweep queue=0.5,4 --sweep cross=0,3 --connections 64");
     let output = ab(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let lines = log(&folder);
@@ -832,12 +771,7 @@ fn several_objects_of_a_connection_are_a_line_of_all() {
     assert!(page.contains("3 responses at once, 2 times, 1000ms apart"));
     assert!(page.contains("--requests 2 --parallel 3 --pause 1000ms"));
     let output = ab(&folder, &["--parallel", "51"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("expected a whole number from 1 to 50"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 2, "expected a whole number from 1 to 50");
 }
 
 #[test]
@@ -860,30 +794,15 @@ fn lines_of_uploads_are_those_of_the_client() {
         &folder,
         &["--upload", "--neighbour", "cubic", "--out", "other"],
     );
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("`neighbours`"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 2, "`neighbours`");
 }
 
 #[test]
 fn pictures_are_drawn_beside_the_page() {
     let folder = folder("ab-pictures");
-    let arguments = [
-        "--arm",
-        "cubic",
-        "--arm",
-        "bbr",
-        "--network",
-        "vdsl",
-        "--size",
-        "300kB",
-        "--connections",
-        "8",
-        "--pictures",
-    ];
+    let arguments = command_line(
+        "--arm cubic --arm bbr --network vdsl --size 300kB --connections 8 --pictures",
+    );
     let output = ab(&folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");

@@ -12,28 +12,16 @@ mod load;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Output};
 
 use serde_json::Value;
 
+use serving::{command_line, folder, lastbyte};
+
 const DOCS: &str = include_str!("../../../docs/compare.md");
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
 fn compare(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
-    let command = command.arg("compare").args(arguments).current_dir(folder);
-    command.output().expect("lastbyte runs")
+    lastbyte(folder, &[&["compare"], arguments].concat())
 }
 
 fn rows(folder: &Path) -> Vec<Value> {
@@ -168,15 +156,7 @@ fn loads_that_are_not_complete_count_and_are_named_by_arm_and_network() {
 #[test]
 fn transfers_with_loss_that_are_not_complete_name_the_arm_and_the_network() {
     let folder = folder("compare-loss-incomplete");
-    let words = [
-        "loss",
-        "--network",
-        "56kbit/400ms",
-        "--size",
-        "10MB",
-        "--loss",
-        "0%",
-    ];
+    let words = command_line("loss --network 56kbit/400ms --size 10MB --loss 0%");
     let more = ["--runs", "2", "--arm", "2", "--arm", "3"];
     let output = compare(&folder, &[&words[..], &more].concat());
     assert!(output.status.success(), "{output:?}");
@@ -717,16 +697,7 @@ fn a_generated_corpus_is_that_of_its_seed_and_can_be_compared() {
     assert_eq!(output.stdout, one);
     let output = compare(&folder, &["generate", "--out", "one.ndjson"]);
     assert!(!output.status.success(), "an earlier file is kept");
-    let words = [
-        "--corpus",
-        "one.ndjson",
-        "--network",
-        "vdsl",
-        "--view",
-        "first",
-        "--out",
-        ".",
-    ];
+    let words = command_line("--corpus one.ndjson --network vdsl --view first --out .");
     let output = compare(&folder, &words);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(rows(&folder).len(), 4);
@@ -774,16 +745,7 @@ fn har_files_become_a_corpus_that_can_be_compared() {
         !corpus.contains("shop") && corpus.contains("40000"),
         "{corpus}"
     );
-    let words = [
-        "--corpus",
-        "shop.ndjson",
-        "--network",
-        "vdsl",
-        "--view",
-        "first",
-        "--out",
-        ".",
-    ];
+    let words = command_line("--corpus shop.ndjson --network vdsl --view first --out .");
     assert!(compare(&folder, &words).status.success());
 
     fs::write(folder.join("broken.har"), "{\"log\": {").expect("a file");

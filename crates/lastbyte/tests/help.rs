@@ -9,18 +9,17 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
-const BINARY: &str = env!("CARGO_BIN_EXE_lastbyte");
+#[path = "common/run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
+use run::folder;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_lastbyte");
 
 /// The examples in the help of a command, without what follows them.
 fn examples(command: &str) -> String {
@@ -237,7 +236,6 @@ fn help_is_short_whole_or_of_a_group() {
             "serve --max-resets 5 --self-signed",
             "is a key of the configuration file only",
         ),
-        ("bench --csv https://localhost/", "use --json"),
         (
             "get --proxy http://a/ https://b/",
             "curl's `--proxy` is not supported: use curl",

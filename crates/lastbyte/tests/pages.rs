@@ -5,35 +5,21 @@
     reason = "a test writes the files that the program reads"
 )]
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::{collections::BTreeSet, fs, process::Output};
 
 use serde_json::Value;
+
+#[path = "common/run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
+
+use run::{folder, lastbyte};
 
 const AB: &str = include_str!("../../../docs/ab.md");
 const GET: &str = include_str!("../../../docs/get.md");
 const NETWORK: &str = include_str!("../../../docs/network.md");
 const REPORT: &str = include_str!("../../../docs/report.md");
 const SIM: &str = include_str!("../../../docs/sim.md");
-
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
-fn lastbyte(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("lastbyte runs")
-}
 
 fn stdout(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);

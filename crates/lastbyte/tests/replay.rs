@@ -5,56 +5,24 @@
     reason = "what a command reads and writes is files"
 )]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-    sync::OnceLock,
-};
+use std::{fs, path::Path, sync::OnceLock};
 
 use serde_json::Value;
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
-}
+#[path = "common/run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
+use run::{command_line, folder, lastbyte, stderr};
 
 /// The lines of 150 paths in three arms, of which a log has one or two. Simulated once.
 fn simulated() -> &'static [Value] {
     static LINES: OnceLock<Vec<Value>> = OnceLock::new();
     LINES.get_or_init(|| {
         let folder = folder("replay-simulated");
-        let output = run(
+        let output = lastbyte(
             &folder,
-            &[
-                "ab",
-                "--arm",
-                "slow-start",
-                "--arm",
-                "rapid-start",
-                "--arm",
-                "cubic:initial-window=10p",
-                "--connections",
-                "450",
-                "--seed",
-                "71",
-                "--out",
-                "ab",
-            ],
+            &command_line("ab --arm slow-start --arm rapid-start --arm cubic:initial-window=10p --connections 450 --seed 71 --out ab"),
         );
         assert!(output.status.success(), "{}", stderr(&output));
         let text = fs::read_to_string(folder.join("ab/conns.ndjson")).expect("a log");
@@ -91,12 +59,12 @@ fn on_other_connections(lines: impl Iterator<Item = Value>) -> impl Iterator<Ite
 
 /// Replays `a.ndjson` with a small bank. Returns the exit code and the JSON.
 fn replay(folder: &Path, arguments: &[&str]) -> (i32, Value) {
-    let bank = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replay-bank");
+    let bank = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replay-bank");
     let bank = bank.to_str().expect("UTF-8");
     let common: &[&str] = &[
         "replay", "a.ndjson", "--paths", "768", "--bank", bank, "--json",
     ];
-    let output = run(folder, &[common, arguments].concat());
+    let output = lastbyte(folder, &[common, arguments].concat());
     let code = output.status.code().expect("an exit code");
     assert!([0, 3].contains(&code), "{}", stderr(&output));
     (code, serde_json::from_slice(&output.stdout).expect("JSON"))
@@ -116,18 +84,9 @@ fn truth(new: &str) -> f64 {
 fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     let folder = folder("replay-predicts");
     write(&folder, arm("slow-start"));
-    let arguments = [
-        "--arm",
-        "rapid-start",
-        "--arm",
-        "ten=cubic:initial-window=10p",
-        "--arm",
-        "again=slow-start",
-        "--log",
-        "new.ndjson",
-        "--population",
-        "mine.toml",
-    ];
+    let arguments = command_line(
+        "--arm rapid-start --arm ten=cubic:initial-window=10p --arm again=slow-start --log new.ndjson --population mine.toml",
+    );
     let (code, json) = replay(&folder, &arguments);
     assert_eq!(code, 0, "{}", json["reasons"]);
     assert_eq!(json["checks"][0]["outcome"], "holds");
@@ -154,7 +113,7 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     let log = fs::read_to_string(folder.join("new.ndjson")).expect("a log");
     assert!(log.lines().count() > 400);
     // The files of an earlier run are not overwritten: one may be a log.
-    let output = run(
+    let output = lastbyte(
         &folder,
         &["replay", "a.ndjson", "--arm", "bbr", "--log", "a.ndjson"],
     );
@@ -166,7 +125,7 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     let (_, again) = replay(&folder, &arguments);
     assert_eq!(json, again);
     assert_eq!(page, fs::read(folder.join("replay.html")).expect("a page"));
-    let report = run(
+    let report = lastbyte(
         &folder,
         &["report", "new.ndjson", "--baseline", "slow-start"],
     );
@@ -174,7 +133,7 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     assert!(stderr(&report).contains("The lines are predictions of `lastbyte replay`"));
     let experiment = "name = \"mine\"\npopulation = \"mine.toml\"\n[[arms]]\nname = \"a\"\nspec = \"cubic\"\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";
     fs::write(folder.join("mine-ab.toml"), experiment).expect("a file");
-    let ab = run(&folder, &["ab", "mine-ab.toml", "--connections", "8"]);
+    let ab = lastbyte(&folder, &["ab", "mine-ab.toml", "--connections", "8"]);
     assert!(ab.status.success(), "{}", stderr(&ab));
 }
 
@@ -310,7 +269,7 @@ fn bad_input_is_named_with_the_remedy() {
     ];
     for (text, code, expected) in cases {
         fs::write(folder.join("a.ndjson"), text).expect("a log");
-        let output = run(&folder, &["replay", "a.ndjson", "--arm", "bbr"]);
+        let output = lastbyte(&folder, &["replay", "a.ndjson", "--arm", "bbr"]);
         let errors = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{errors}");
         assert!(errors.contains(expected), "{errors}");
@@ -324,14 +283,14 @@ fn bad_input_is_named_with_the_remedy() {
     };
     let text = [h2o(0, 0), h2o(1, 0), h2o(0, 9000), h2o(1, 9000)].concat();
     fs::write(folder.join("a.ndjson"), text).expect("a log");
-    let output = run(
+    let output = lastbyte(
         &folder,
         &["replay", "a.ndjson", "--arm", "bbr", "--baseline", "none"],
     );
     let expected = "(expected jumpstart, rapid-no-jump, rapid-start, slow-start)";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     write(&folder, arm("slow-start"));
-    let output = run(&folder, &["replay", "a.ndjson", "a.ndjson", "--arm", "bbr"]);
+    let output = lastbyte(&folder, &["replay", "a.ndjson", "a.ndjson", "--arm", "bbr"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("about 50 % of the lines are copies of others"),
@@ -339,7 +298,7 @@ fn bad_input_is_named_with_the_remedy() {
         stderr(&output)
     );
     fs::write(folder.join("a.ndjson"), line("bbr", "x")).expect("a log");
-    let output = run(
+    let output = lastbyte(
         &folder,
         &["replay", "a.ndjson", "--arm", "cubic", "--baseline", "none"],
     );

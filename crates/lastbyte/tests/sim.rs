@@ -8,45 +8,29 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::PathBuf,
+    path::Path,
     process::{Command, Output},
 };
 
 use serde_json::Value;
 
+#[path = "common/run.rs"]
+mod run;
 #[path = "sim/served.rs"]
 mod served;
 #[path = "sim/truth.rs"]
 mod truth;
 
+use run::{check_failure, command_line, folder, lastbyte, stderr, stdout};
+
 fn sim(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .arg("sim")
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+    lastbyte(Path::new("."), &[&["sim"], arguments].concat())
 }
 
 fn json(arguments: &[&str]) -> Vec<Value> {
     let output = sim(&[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("an array")
-}
-
-/// A folder of its own for each test.
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
 }
 
 #[test]
@@ -72,24 +56,9 @@ fn the_table_has_a_row_for_each_arm() {
 
 #[test]
 fn json_has_an_object_for_each_transfer() {
-    let rows = json(&[
-        "--network",
-        "dsl",
-        "--network",
-        "lte",
-        "--size",
-        "200kB,400kB",
-        "--arm",
-        "rapid-start",
-        "--arm",
-        "bbr",
-        "--runs",
-        "2",
-        "--progress",
-        "100kB,50kB",
-        "--seed",
-        "9",
-    ]);
+    let rows = json(&command_line(
+        "--network dsl --network lte --size 200kB,400kB --arm rapid-start --arm bbr --runs 2 --progress 100kB,50kB --seed 9",
+    ));
     assert_eq!(rows.len(), 2 * 2 * 2 * 2);
     let first = rows[0].as_object().expect("an object");
     assert_eq!(first["arm"], "rapid-start");
@@ -123,16 +92,9 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 
 #[test]
 fn options_override_the_network() {
-    let slow = json(&[
-        "--network",
-        "vdsl",
-        "--rate",
-        "5mbit",
-        "--arm",
-        "cubic",
-        "--size",
-        "1MB",
-    ]);
+    let slow = json(&command_line(
+        "--network vdsl --rate 5mbit --arm cubic --size 1MB",
+    ));
     let fast = json(&["--network", "vdsl", "--arm", "cubic", "--size", "1MB"]);
     let ttlb = |rows: &[Value]| rows[0]["ttlb_ms"].as_f64().expect("it arrived");
     assert!(ttlb(&slow) > 3.0 * ttlb(&fast));
@@ -169,19 +131,9 @@ fn a_file_can_describe_the_path_and_a_trace_its_rate() {
 /// The handshake table of HTTP/3, as a user sees it.
 #[test]
 fn handshakes_take_the_expected_round_trips() {
-    let arguments = [
-        "--rate",
-        "10gbit",
-        "--rtt",
-        "200ms",
-        "--arm",
-        "rapid-start",
-        "--size",
-        "20kB",
-        "--handshake",
-        "full,resumed,0rtt",
-        "--tls",
-    ];
+    let arguments = command_line(
+        "--rate 10gbit --rtt 200ms --arm rapid-start --size 20kB --handshake full,resumed,0rtt --tls",
+    );
     let rows = json(&arguments);
     let expected = [
         ("full", 1.0, 2.0),
@@ -539,21 +491,9 @@ fn label_and_time(label: &str) -> (String, f64) {
 /// Times in round trips are in those of the flow's own path.
 #[test]
 fn round_trips_of_a_flow_are_its_own() {
-    let output = sim(&[
-        "--rate",
-        "50mbit",
-        "--rtt",
-        "20ms",
-        "--flows",
-        "2",
-        "--flow-rtt",
-        "20ms,120ms",
-        "--size",
-        "100kB",
-        "--arm",
-        "cubic",
-        "--json",
-    ]);
+    let output = sim(&command_line(
+        "--rate 50mbit --rtt 20ms --flows 2 --flow-rtt 20ms,120ms --size 100kB --arm cubic --json",
+    ));
     assert!(output.status.success(), "{}", stderr(&output));
     let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for (flow, rtt) in [(0, 20.0), (1, 120.0)] {
@@ -685,8 +625,7 @@ fn repeated_values_and_impossible_marks_are_named() {
         (&["--upload", "--window", "64kB"], "cannot be used with"),
     ] {
         let output = sim(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
+        check_failure(&output, 2, wanted);
     }
 }
 
@@ -735,45 +674,23 @@ fn ecn_over_a_managed_queue_is_marked_and_over_another_is_warned_of() {
 /// Cross traffic that leaves nothing, as in docs/sim.md: the server gives the transfer up, and the warning says by which limit.
 #[test]
 fn a_transfer_that_the_server_cancels_fails_with_a_sentence() {
-    let output = sim(&[
-        "--rate",
-        "10mbit",
-        "--rtt",
-        "40ms",
-        "--cross",
-        "cbr:12mbit",
-        "--size",
-        "400kB",
-        "--arm",
-        "cubic",
-    ]);
-    assert_eq!(output.status.code(), Some(1));
-    let text = stderr(&output);
-    assert!(
-        text.contains(
-            "the connection ended: the server cancelled a transfer of less than 3000 bytes in 30 s, the limit of HTTP/3 servers \
-             for stalled clients; --protocol raw has none"
-        ),
-        "{text}"
+    let output = sim(&command_line(
+        "--rate 10mbit --rtt 40ms --cross cbr:12mbit --size 400kB --arm cubic",
+    ));
+    check_failure(
+        &output,
+        1,
+        "the connection ended: the server cancelled a transfer of less than 3000 bytes in 30 s, the limit of HTTP/3 servers \
+             for stalled clients; --protocol raw has none",
     );
 }
 
 #[test]
 fn runtime_errors_exit_with_code_1_and_a_message() {
     let full = sim(&["--size", "1MB", "--trace", "/dev/full"]);
-    assert_eq!(full.status.code(), Some(1));
-    assert!(
-        stderr(&full).contains("cannot write `/dev/full`"),
-        "{}",
-        stderr(&full)
-    );
+    check_failure(&full, 1, "cannot write `/dev/full`");
     let late = sim(&["--time-limit", "100ms", "--size", "1MB"]);
-    assert_eq!(late.status.code(), Some(1));
-    assert!(
-        stderr(&late).contains("4 of 4 transfers did not complete"),
-        "{}",
-        stderr(&late)
-    );
+    check_failure(&late, 1, "4 of 4 transfers did not complete");
     assert!(stdout(&late).contains('–'));
 }
 
@@ -804,16 +721,7 @@ fn every_example_of_the_help_runs() {
 /// All figures of a table over several runs are medians, as its heading says; JSON has each run.
 #[test]
 fn figures_of_several_runs_are_medians() {
-    let arguments = [
-        "--arm",
-        "rapid-start",
-        "--loss",
-        "2%",
-        "--size",
-        "1MB",
-        "--runs",
-        "5",
-    ];
+    let arguments = command_line("--arm rapid-start --loss 2% --size 1MB --runs 5");
     let rows = json(&arguments);
     let median = |key: &str| {
         let mut values: Vec<f64> = rows
@@ -912,11 +820,10 @@ fn an_old_trace_is_replaced_on_request_only() {
     let path = trace.to_str().expect("UTF-8");
     let arguments = ["--arm", "cubic", "--size", "10kB", "--trace", path];
     let output = sim(&arguments);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("exists (expected a new file; --force overwrites it)"),
-        "{}",
-        stderr(&output)
+    check_failure(
+        &output,
+        2,
+        "exists (expected a new file; --force overwrites it)",
     );
     assert_eq!(fs::read_to_string(&trace).expect("a file"), "mine\n");
     assert!(

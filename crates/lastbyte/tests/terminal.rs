@@ -8,11 +8,17 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
 use serde_json::json;
+
+#[path = "common/run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
+
+use run::folder;
 
 /// Sets the title, erases the screen, changes the colour; DEL.
 const NAME: &str = "a\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\u{7f}";
@@ -51,9 +57,7 @@ fn on_a_terminal(folder: &Path, arguments: &str) -> Option<String> {
 
 #[test]
 fn names_of_files_contain_no_sequences_for_terminals() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("terminal-names");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
+    let folder = folder("terminal-names");
     let row = |number: u64| {
         let is_new = number.is_multiple_of(2);
         json!({

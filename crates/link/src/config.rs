@@ -1,7 +1,7 @@
 //! The configuration of a link.
 
 use alloc::vec::Vec;
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
 use crate::{
     BlackHole, BurstLength, Capacity, Contention, Departure, FqCoDel, Jitter, Loss, PathChange,
@@ -197,9 +197,10 @@ fn positive(field: &'static str, span: Duration) -> Result<(), ConfigError> {
 }
 
 /// An invalid setting in a [`Config`].
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A probability is not in the range 0 to 1.
+    #[error("invalid `{field}`: {value} (expected a probability from 0 to 1)")]
     Probability {
         /// The name of the setting.
         field: &'static str,
@@ -207,66 +208,36 @@ pub enum ConfigError {
         value: f64,
     },
     /// A duration is zero.
+    #[error("invalid `{field}`: 0 (expected a duration longer than 0)")]
     Zero {
         /// The name of the setting.
         field: &'static str,
     },
     /// The number of FQ-CoDel queues is not 1 to 65536.
+    #[error("invalid `queue.flows`: {flows} (expected 1 to 65536)")]
     Flows {
         /// The configured number of queues.
         flows: u32,
     },
     /// The FQ-CoDel quantum is below 256 bytes, so a packet would take too many rounds.
+    #[error("invalid `queue.quantum`: {quantum} bytes (expected 256 or more)")]
     Quantum {
         /// The configured quantum in bytes.
         quantum: u32,
     },
     /// The mean length of loss bursts is less than 1 or not a number.
+    #[error("invalid `loss.length`: mean of {mean} packets (expected 1 or more)")]
     BurstLength {
         /// The configured mean in packets.
         mean: f64,
     },
     /// There are more hops than [`HOPS_MAX`].
+    #[error("{hops} hops (expected at most {HOPS_MAX})")]
     Hops {
         /// The configured number of hops.
         hops: usize,
     },
     /// A further hop has further hops of its own.
+    #[error("a hop with further hops (expected all in the first)")]
     NestedHops,
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Probability { field, value } => {
-                write!(
-                    f,
-                    "invalid `{field}`: {value} (expected a probability from 0 to 1)"
-                )
-            }
-            Self::Zero { field } => write!(
-                f,
-                "invalid `{field}`: 0 (expected a duration longer than 0)"
-            ),
-            Self::Flows { flows } => {
-                write!(f, "invalid `queue.flows`: {flows} (expected 1 to 65536)")
-            }
-            Self::Quantum { quantum } => {
-                write!(
-                    f,
-                    "invalid `queue.quantum`: {quantum} bytes (expected 256 or more)"
-                )
-            }
-            Self::BurstLength { mean } => {
-                write!(
-                    f,
-                    "invalid `loss.length`: mean of {mean} packets (expected 1 or more)"
-                )
-            }
-            Self::Hops { hops } => write!(f, "{hops} hops (expected at most {HOPS_MAX})"),
-            Self::NestedHops => f.write_str("a hop with further hops (expected all in the first)"),
-        }
-    }
-}
-
-impl core::error::Error for ConfigError {}

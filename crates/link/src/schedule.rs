@@ -3,7 +3,7 @@
 //! A packet in transmission continues at the new rate. A rate of zero stalls it.
 
 use alloc::{sync::Arc, vec::Vec};
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
 use lastbyte_units::nanos;
 
@@ -121,38 +121,24 @@ impl Schedule {
 }
 
 /// The steps of a [`Schedule`] are invalid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScheduleError {
     /// There are no steps.
+    #[error("the schedule has no steps")]
     Empty,
     /// The first step is not at time zero.
+    #[error("the first step of the schedule must be at time 0")]
     StartsLate,
     /// A step is not later than its predecessor.
+    #[error("step {index} of the schedule (counted from 0) must be later than its predecessor")]
     NotInOrder {
         /// The index of the step, from 0.
         index: usize,
     },
     /// The period does not end after the last step.
+    #[error("the period of the schedule must end after its last step")]
     PeriodTooShort,
 }
-
-impl fmt::Display for ScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the schedule has no steps"),
-            Self::StartsLate => f.write_str("the first step of the schedule must be at time 0"),
-            Self::NotInOrder { index } => write!(
-                f,
-                "step {index} of the schedule (counted from 0) must be later than its predecessor"
-            ),
-            Self::PeriodTooShort => {
-                f.write_str("the period of the schedule must end after its last step")
-            }
-        }
-    }
-}
-
-impl core::error::Error for ScheduleError {}
 
 /// A position in a schedule. Only moves forward.
 #[derive(Clone, Debug)]

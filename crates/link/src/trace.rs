@@ -13,9 +13,7 @@
 //! packet. They do not exist here.
 
 use alloc::{sync::Arc, vec::Vec};
-use core::{fmt, str::FromStr, time::Duration};
-
-use lastbyte_units::nanos;
+use core::{str::FromStr, time::Duration};
 
 use crate::{
     Rate, Time,
@@ -43,8 +41,6 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 pub struct Trace {
     /// In nanoseconds.
     opportunities: Arc<[u64]>,
-    /// The position in the trace at time zero, in nanoseconds.
-    start: u64,
 }
 
 impl Trace {
@@ -61,23 +57,10 @@ impl Trace {
         builder.build()
     }
 
-    /// Starts the trace at the offset `start`, which becomes the epoch of [`Time`].
-    #[must_use]
-    pub fn starting_at(mut self, start: Duration) -> Self {
-        self.start = nanos(start) % self.period_nanos();
-        self
-    }
-
     /// The period after which the trace repeats.
     #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period_nanos())
-    }
-
-    /// The number of opportunities per period.
-    #[must_use]
-    pub fn opportunities(&self) -> usize {
-        self.opportunities.len()
     }
 
     /// The nominal rate, which converts limits in milliseconds to bytes: the mean rate.
@@ -90,9 +73,8 @@ impl Trace {
 
     /// The bytes of the opportunities from `from` to `to`, inclusive.
     pub(crate) fn bytes_between(&self, from: Time, to: Time) -> f64 {
-        let before = from.as_nanos().checked_add(self.start);
-        let before = before.and_then(|from| from.checked_sub(1));
-        let until = self.count_until(to.as_nanos().saturating_add(self.start));
+        let before = from.as_nanos().checked_sub(1);
+        let until = self.count_until(to.as_nanos());
         let count = until - before.map_or(0, |before| self.count_until(before));
         count as f64 * f64::from(OPPORTUNITY_BYTES)
     }
@@ -163,27 +145,30 @@ impl Builder {
         }
         Ok(Trace {
             opportunities: self.opportunities.into(),
-            start: 0,
         })
     }
 }
 
 /// The text of a [`Trace`] is invalid. Lines count from 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
     /// There are no timestamps.
+    #[error("the trace has no timestamps")]
     Empty,
     /// A line is empty.
+    #[error("line {line}: empty line (expected a timestamp)")]
     EmptyLine {
         /// The line number.
         line: usize,
     },
     /// A line is not an integer, or exceeds the range of the clock (584 years).
+    #[error("line {line}: invalid timestamp (expected an integer number of milliseconds)")]
     NotATimestamp {
         /// The line number.
         line: usize,
     },
     /// A timestamp is smaller than its predecessor.
+    #[error("line {line}: timestamps must not decrease ({timestamp} follows {before})")]
     Decreases {
         /// The line number.
         line: usize,
@@ -193,67 +178,32 @@ pub enum TraceError {
         timestamp: u64,
     },
     /// All timestamps are zero, so the trace has no period.
+    #[error("invalid last timestamp: 0 (expected more than 0, the period of the trace)")]
     NoDuration,
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the trace has no timestamps"),
-            Self::EmptyLine { line } => {
-                write!(f, "line {line}: empty line (expected a timestamp)")
-            }
-            Self::NotATimestamp { line } => write!(
-                f,
-                "line {line}: invalid timestamp (expected an integer number of milliseconds)"
-            ),
-            Self::Decreases {
-                line,
-                before,
-                timestamp,
-            } => write!(
-                f,
-                "line {line}: timestamps must not decrease ({timestamp} follows {before})"
-            ),
-            Self::NoDuration => f.write_str(
-                "invalid last timestamp: 0 (expected more than 0, the period of the trace)",
-            ),
-        }
-    }
-}
-
-impl core::error::Error for TraceError {}
 
 /// A position in a trace. Only moves forward.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     trace: Trace,
-    /// When the current period started, on a clock that is ahead of the link's by `trace.start`.
+    /// When the current period started, in nanoseconds.
     base: u64,
     index: usize,
 }
 
 impl Cursor {
     pub(crate) fn new(trace: Trace) -> Self {
-        let index = trace
-            .opportunities
-            .partition_point(|opportunity| *opportunity < trace.start);
         Self {
             trace,
             base: 0,
-            index,
+            index: 0,
         }
     }
 
     /// The next opportunity.
     pub(crate) fn peek(&self) -> Time {
-        let on_trace = self
-            .base
-            .saturating_add(self.trace.opportunities[self.index]);
-        match on_trace {
-            u64::MAX => Time::MAX,
-            on_trace => Time::from_nanos(on_trace - self.trace.start),
-        }
+        let next = self.trace.opportunities[self.index];
+        Time::from_nanos(self.base.saturating_add(next))
     }
 
     /// Consumes the next opportunity.
@@ -267,7 +217,7 @@ impl Cursor {
 
     /// Skips all opportunities up to `now`, which passed unused.
     pub(crate) fn skip_past(&mut self, now: Time) {
-        let now = now.as_nanos().saturating_add(self.trace.start);
+        let now = now.as_nanos();
         let period = self.trace.period_nanos();
         if now - self.base >= period {
             // The last opportunity of a period coincides with an opportunity at 0 of the next one; both have passed.

@@ -3,7 +3,7 @@
 //! `docs/corpus.schema.json` describes a line. Values that are zero, `false` or absent in a [`Page`] are omitted. Times are whole
 //! microseconds.
 
-use core::{fmt, fmt::Write as _, time::Duration};
+use core::{fmt::Write as _, time::Duration};
 
 use serde_json::{Map, Value};
 
@@ -21,16 +21,9 @@ const NAME_MAX: usize = 256;
 const TIME_MAX_US: u64 = 600_000_000;
 
 /// Why a corpus file cannot be read: file, line and reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct CorpusError(String);
-
-impl fmt::Display for CorpusError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for CorpusError {}
 
 /// Reads the pages of a corpus, one after the other. Empty lines are skipped. `file` is its name in errors.
 ///

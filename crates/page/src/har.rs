@@ -22,7 +22,7 @@
 //!
 //! What is absent is assumed, and counted in [`Recording::assumed`].
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use crate::{
@@ -102,16 +102,9 @@ pub struct Recording {
 }
 
 /// Why a HAR file cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct HarError(String);
-
-impl fmt::Display for HarError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for HarError {}
 
 /// Reads a HAR file. With `is_anonymous` names of hosts and pages are replaced by numbers.
 ///

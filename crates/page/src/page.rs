@@ -1,6 +1,6 @@
 //! The description of a page.
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
 /// A page: the resources that a browser requests, their hosts, and what triggers each request.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,16 +131,9 @@ pub enum View {
 }
 
 /// Why a page is not valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct PageError(String);
-
-impl fmt::Display for PageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for PageError {}
 
 impl Page {
     /// The largest number of resources.

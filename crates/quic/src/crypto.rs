@@ -272,7 +272,8 @@ fn best_offer(better: &[VersionOffer], client: &[u8]) -> Option<usize> {
 }
 
 /// Why a handshake failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {reason}")]
 pub struct SessionError {
     /// The error code of the close: usually a TLS alert (RFC 9001 §4.8).
     pub code: TransportError,
@@ -301,48 +302,20 @@ impl SessionError {
     }
 }
 
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.reason)
-    }
-}
-
-impl std::error::Error for SessionError {}
-
 /// Why a handshake cannot start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The server's name is neither a domain name nor an IP address.
+    #[error("`{0}` is neither a domain name nor an IP address")]
     ServerName(String),
     /// The configuration does not permit it, for this reason.
+    #[error("the configuration does not allow a handshake: {0}")]
     Configuration(String),
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ServerName(name) => {
-                write!(f, "`{name}` is neither a domain name nor an IP address")
-            }
-            Self::Configuration(reason) => {
-                write!(f, "the configuration does not allow a handshake: {reason}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
-
 /// Keying material cannot be exported: the handshake is not complete, or too much was requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot export keying material before the handshake is complete, or too much was requested"
+)]
 pub struct ExportError;
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "cannot export keying material before the handshake is complete, or too much was requested",
-        )
-    }
-}
-
-impl std::error::Error for ExportError {}

@@ -50,27 +50,18 @@ impl Queue {
 }
 
 /// Why a datagram cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
     /// The peer does not support datagrams (RFC 9221 §3).
+    #[error("the peer takes no datagrams")]
     NotSupported,
     /// It exceeds the peer's limit or the size of a packet.
+    #[error("the datagram is longer than the peer or the path takes")]
     TooLong,
     /// The send queue is full.
+    #[error("too many datagrams wait to be sent: send less, or later")]
     Full,
 }
-
-impl core::fmt::Display for DatagramError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::NotSupported => "the peer takes no datagrams",
-            Self::TooLong => "the datagram is longer than the peer or the path takes",
-            Self::Full => "too many datagrams wait to be sent: send less, or later",
-        })
-    }
-}
-
-impl std::error::Error for DatagramError {}
 
 impl Datagrams {
     /// Maximum number of datagrams in each queue.

@@ -147,27 +147,18 @@ struct Buckets {
 }
 
 /// Why a connection cannot be created.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// The limit is reached ([`Limits::connections`]).
+    #[error("there are as many connections as there may be")]
     TooMany,
     /// Without connection IDs there can be only one connection for each pair of addresses, and there is one.
+    #[error("there is a connection without IDs to this address")]
     PathInUse,
     /// The handshake cannot start.
+    #[error("{0}")]
     Start(StartError),
 }
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooMany => f.write_str("there are as many connections as there may be"),
-            Self::PathInUse => f.write_str("there is a connection without IDs to this address"),
-            Self::Start(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ConnectError {}
 
 impl Endpoint {
     /// An endpoint whose connections have no data of the application's; otherwise as [`Endpoint::with_data`].

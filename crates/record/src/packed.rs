@@ -68,20 +68,9 @@ impl FromStr for Packing {
 }
 
 /// An unknown compression.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown compression `{0}` (expected `gzip`, `zstd` or `none`)")]
 pub struct UnknownPacking(String);
-
-impl fmt::Display for UnknownPacking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown compression `{}` (expected `gzip`, `zstd` or `none`)",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for UnknownPacking {}
 
 /// A log that is being written. Lines since the last [`PackedLines::seal`] are lost when it is dropped.
 pub struct PackedLines<W> {

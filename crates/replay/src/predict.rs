@@ -1,6 +1,5 @@
 //! Predictions, and the checks that precede them.
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
@@ -174,9 +173,10 @@ impl Check {
 }
 
 /// Why nothing is predicted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The arm has fewer than [`LINES_MIN`] lines.
+    #[error("the arm `{arm}` has {lines} usable lines (expected {LINES_MIN} or more)")]
     TooFew {
         /// The arm.
         arm: String,
@@ -184,16 +184,23 @@ pub enum Refusal {
         lines: usize,
     },
     /// The bank has not both arms, or hardly a path that completed under both.
+    #[error("hardly a path of the bank completes under `{arm}` (expected 100 or more)")]
     NoBank {
         /// The arm that lacks.
         arm: String,
     },
     /// Lines lack the columns without which none is matched.
+    #[error("lines lack `{}` (expected lines with statistics of the connection)", .missing.join("`, `"))]
     NoColumns {
         /// The keys.
         missing: Vec<&'static str>,
     },
     /// Too many lines resemble no path of the bank.
+    #[error(
+        "{unsupported} of {lines} lines of `{arm}` resemble no simulated path (expected at most {:.0} %): they are of another stack, of clients \
+         that are not browsers, or of networks outside of the prior",
+        UNSUPPORTED_MAX * 100.0
+    )]
     NoSupport {
         /// The arm.
         arm: String,
@@ -203,38 +210,6 @@ pub enum Refusal {
         lines: usize,
     },
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew { arm, lines } => write!(
-                f,
-                "the arm `{arm}` has {lines} usable lines (expected {LINES_MIN} or more)"
-            ),
-            Self::NoBank { arm } => write!(
-                f,
-                "hardly a path of the bank completes under `{arm}` (expected 100 or more)"
-            ),
-            Self::NoColumns { missing } => write!(
-                f,
-                "lines lack `{}` (expected lines with statistics of the connection)",
-                missing.join("`, `")
-            ),
-            Self::NoSupport {
-                arm,
-                unsupported,
-                lines,
-            } => write!(
-                f,
-                "{unsupported} of {lines} lines of `{arm}` resemble no simulated path (expected at most {:.0} %): they are of another stack, of clients \
-                 that are not browsers, or of networks outside of the prior",
-                UNSUPPORTED_MAX * 100.0
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Size, minimum round-trip time, time and loss: without them, nothing is matched.
 const NEEDED: [Column; 5] = [
@@ -486,28 +461,11 @@ pub fn check(
     let mut random = Random::new(seed, 6);
     let predicted = levels(all.iter().flat_map(|line| line.draws.iter().copied()));
     let mut chosen = Vec::with_capacity(all.len());
-    let (truth, errors) = match &target {
-        Target::Own => {
-            let truths: Vec<Transfer> = all
-                .iter()
-                .filter_map(|line| truth_of(&lines[line.line].line))
-                .collect();
-            let truth = levels(truths.iter().copied());
-            let point = minus(&predicted, &truth);
-            let errors = estimates(&point, &model.errors, CHECK_LEVEL, &mut random, |random| {
-                chosen.clear();
-                chosen.extend((0..all.len()).map(|_| random.below(all.len())));
-                let new = chosen
-                    .iter()
-                    .map(|one| all[*one].draws[random.below(all[*one].draws.len())]);
-                let new = levels(new);
-                minus(
-                    &new,
-                    &levels(chosen.iter().filter_map(|one| truths.get(*one).copied())),
-                )
-            });
-            (truth, errors)
-        }
+    let truths: Vec<Transfer> = match &target {
+        Target::Own => all
+            .iter()
+            .filter_map(|line| truth_of(&lines[line.line].line))
+            .collect(),
         Target::Arm(to) => {
             let of_arm = log.iter().filter(|line| line.arm == *to);
             let truths: Vec<Transfer> = of_arm.filter_map(|line| truth_of(&line.line)).collect();
@@ -517,21 +475,26 @@ pub fn check(
                     lines: truths.len(),
                 });
             }
-            let truth = levels(truths.iter().copied());
-            let point = minus(&predicted, &truth);
-            let errors = estimates(&point, &model.errors, CHECK_LEVEL, &mut random, |random| {
-                chosen.clear();
-                chosen.extend((0..all.len()).map(|_| random.below(all.len())));
-                let new = chosen
-                    .iter()
-                    .map(|one| all[*one].draws[random.below(all[*one].draws.len())]);
-                let new = levels(new);
-                let other: Vec<usize> = truths.iter().map(|_| random.below(truths.len())).collect();
-                minus(&new, &levels(other.into_iter().map(|one| truths[one])))
-            });
-            (truth, errors)
+            truths
         }
     };
+    let truth = levels(truths.iter().copied());
+    let point = minus(&predicted, &truth);
+    let errors = estimates(&point, &model.errors, CHECK_LEVEL, &mut random, |random| {
+        chosen.clear();
+        chosen.extend((0..all.len()).map(|_| random.below(all.len())));
+        let new = levels(chosen.iter().map(|one| {
+            let draws = &all[*one].draws;
+            draws[random.below(draws.len())]
+        }));
+        // The lines of another arm are drawn apart, the times of the same arm with their predictions.
+        if matches!(target, Target::Arm(_)) {
+            chosen.clear();
+            chosen.extend(truths.iter().map(|_| random.below(truths.len())));
+        }
+        let truths = chosen.iter().filter_map(|one| truths.get(*one).copied());
+        minus(&new, &levels(truths))
+    });
     Ok(Check {
         kind: kind.clone(),
         lines: all.len(),

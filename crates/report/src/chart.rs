@@ -1,15 +1,10 @@
 //! A chart with a frame, a grid and a legend, to which series are added.
 
 use crate::{
-    font::Fonts,
+    drawing::{Drawing, FRAME, GRID, INK, MUTED},
     scale::Linear,
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, Place, Scene, Stroke, Style},
 };
-
-pub(crate) const INK: Color = Color::solid(0x1a_1a1a);
-pub(crate) const MUTED: Color = Color::solid(0x5c_6068);
-pub(crate) const GRID: Color = Color::solid(0xe8_e9ec);
-pub(crate) const FRAME: Color = Color::solid(0xb9_bdc4);
 
 /// The height of a row of the legend.
 const ROW: f32 = 20.0;
@@ -25,8 +20,9 @@ pub(crate) enum Size {
 
 /// A chart that is being drawn.
 pub(crate) struct Chart {
-    pub(crate) scene: Scene,
-    fonts: Option<Fonts>,
+    /// The scene, without its shapes.
+    scene: Scene,
+    drawing: Drawing,
     font: f32,
     /// Left, top, right and bottom edge of the plot.
     edges: (f32, f32, f32, f32),
@@ -49,11 +45,8 @@ impl Chart {
             Size::Wide => (1100.0, 300.0, 13.0),
             Size::Narrow => (370.0, 260.0, 12.5),
         };
-        let fonts = Fonts::new();
-        let width_of = |text: &str| {
-            let fonts = fonts.as_ref();
-            fonts.map_or(0.0, |fonts| fonts.width(text, font, false))
-        };
+        let drawing = Drawing::new();
+        let width_of = |text: &str| drawing.width(text, Style::plain(font, INK));
         let labels = marks.iter().map(|(_, label)| width_of(label));
         let left = labels.fold(20.0, f32::max) + 12.0;
         let right = width - 14.0;
@@ -76,7 +69,7 @@ impl Chart {
                 description,
                 shapes: Vec::new(),
             },
-            fonts,
+            drawing,
             font,
             edges,
             x: Linear::new(x, (f64::from(edges.0), f64::from(edges.2))),
@@ -101,15 +94,18 @@ impl Chart {
         (self.x.place(x) as f32, self.y.place(y) as f32)
     }
 
+    /// The finished chart.
+    pub(crate) fn scene(self) -> Scene {
+        let shapes = self.drawing.shapes;
+        Scene {
+            shapes,
+            ..self.scene
+        }
+    }
+
     fn text(&mut self, at: Place, anchor: Anchor, fill: Color, text: &str) {
-        self.scene.shapes.push(Shape::Text {
-            at,
-            anchor,
-            size: self.font,
-            bold: false,
-            fill,
-            text: text.to_owned(),
-        });
+        let style = Style::plain(self.font, fill);
+        self.drawing.text(at, anchor, style, text);
     }
 
     pub(crate) fn line(&mut self, line: Vec<Place>, color: Color, width: f32) {
@@ -117,18 +113,11 @@ impl Chart {
     }
 
     pub(crate) fn lines(&mut self, lines: Vec<Vec<Place>>, color: Color, width: f32) {
-        self.scene.shapes.push(Shape::Lines {
-            lines,
-            stroke: Stroke {
-                color,
-                width,
-                dashed: false,
-            },
-        });
+        self.drawing.lines(lines, Stroke::solid(color, width));
     }
 
     pub(crate) fn area(&mut self, outline: Vec<Place>, fill: Color) {
-        self.scene.shapes.push(Shape::Area { outline, fill });
+        self.drawing.area(outline, fill);
     }
 
     /// Ticks of the horizontal axis. A label that would touch the one before is left out.
@@ -138,8 +127,7 @@ impl Chart {
         for (value, label) in marks {
             let place = self.x.place(*value) as f32;
             self.line(vec![(place, bottom), (place, bottom + 4.0)], FRAME, 1.0);
-            let fonts = self.fonts.as_ref();
-            let half = fonts.map_or(0.0, |fonts| fonts.width(label, self.font, false)) / 2.0;
+            let half = self.drawing.width(label, Style::plain(self.font, MUTED)) / 2.0;
             let inside = place.min(right + 12.0 - half).max(left + half - 8.0);
             if inside - half >= free {
                 self.text((inside, bottom + 19.0), Anchor::Middle, MUTED, label);

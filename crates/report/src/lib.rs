@@ -50,6 +50,7 @@ mod chart;
 pub mod compare;
 pub mod comparison;
 mod document;
+mod drawing;
 mod font;
 pub mod load;
 pub mod loss;

@@ -216,7 +216,7 @@ impl LossStudy {
                 chart.area(upper, color.with_opacity(0.15));
             }
         }
-        chart.scene
+        chart.scene()
     }
 
     /// The page.

@@ -64,16 +64,25 @@ pub struct Reading {
 }
 
 /// A file that cannot be drawn.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QlogError {
     /// It cannot be read.
+    #[error("{0}")]
     Io(io::Error),
     /// It is not a qlog file.
+    #[error(
+        "not a qlog file: {0}; a qlog file is JSON, JSON lines or a JSON text sequence with `qlog_version` or `file_schema`"
+    )]
     Foreign(String),
     /// Its events have a meaning that is not known, or no connection was established.
+    #[error("{0}")]
     Refused(String),
     /// It is a qlog file without any packet.
+    #[error(
+        "none of the {events} events is a packet sent or received, so there is nothing to draw{}",
+        trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default()
+    )]
     NoPackets {
         /// The number of events.
         events: u64,
@@ -81,31 +90,6 @@ pub enum QlogError {
         trouble: Option<String>,
     },
 }
-
-impl fmt::Display for QlogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "{error}"),
-            Self::Foreign(reason) => write!(
-                f,
-                "not a qlog file: {reason}; a qlog file is JSON, JSON lines or a JSON text sequence with `qlog_version` or `file_schema`"
-            ),
-            Self::Refused(reason) => f.write_str(reason),
-            Self::NoPackets { events, trouble } => {
-                write!(
-                    f,
-                    "none of the {events} events is a packet sent or received, so there is nothing to draw"
-                )?;
-                match trouble {
-                    Some(trouble) => write!(f, "; {trouble}"),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-}
-
-impl core::error::Error for QlogError {}
 
 /// Reads a file, which `open` opens: a second time only if a header is behind events. Arms are named `label`, and numbered if there
 /// are several.

@@ -7,8 +7,9 @@ use tiny_skia::{
 use ttf_parser::OutlineBuilder;
 
 use crate::{
+    drawing::Drawing,
     font::{Fonts, advance, glyph, scale},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke, Style},
 };
 
 /// The longest side of a picture, in pixels. A larger one would take more than a fifth of a gigabyte.
@@ -105,28 +106,22 @@ impl Canvas {
             Shape::Text {
                 at,
                 anchor,
-                size,
-                bold,
-                fill,
+                style,
                 text,
             } => {
-                let outline = self.outline(*at, *anchor, *size, *bold, text);
-                self.fill(outline, *fill);
+                let outline = self.outline(*at, *anchor, *style, text);
+                self.fill(outline, style.fill);
             }
         }
     }
 
-    fn outline(&self, at: Place, anchor: Anchor, size: f32, bold: bool, text: &str) -> PathBuilder {
-        let width = self.fonts.width(text, size, bold);
-        let face = self.fonts.face(bold);
-        let scale = scale(face, size);
+    fn outline(&self, at: Place, anchor: Anchor, style: Style, text: &str) -> PathBuilder {
+        let face = self.fonts.face(style.bold);
+        let scale = scale(face, style.size);
+        let width = self.fonts.width(text, style.size, style.bold);
         let mut pen = Outline {
             builder: PathBuilder::new(),
-            x: match anchor {
-                Anchor::Start => at.0,
-                Anchor::Middle => at.0 - width / 2.0,
-                Anchor::End => at.0 - width,
-            },
+            x: Drawing::left(at, anchor, width),
             y: at.1,
             scale,
         };

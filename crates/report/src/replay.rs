@@ -6,8 +6,10 @@ use core::fmt::Write as _;
 
 pub use crate::load::Tile;
 use crate::{
-    chart::{Chart, MUTED, Size},
-    document, load,
+    chart::{Chart, Size},
+    document,
+    drawing::MUTED,
+    load,
     scale::Changes,
     scene::{Color, Scene},
     svg::escaped,
@@ -164,7 +166,7 @@ impl Section {
         }
         let wanted = if size == Size::Wide { 9 } else { 4 };
         chart.bottom(&Changes::ticks(domain, wanted));
-        chart.scene
+        chart.scene()
     }
 }
 

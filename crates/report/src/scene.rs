@@ -33,12 +33,52 @@ pub(crate) enum Anchor {
     End,
 }
 
+/// The style of a text.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Style {
+    pub(crate) size: f32,
+    pub(crate) bold: bool,
+    pub(crate) fill: Color,
+}
+
+impl Style {
+    pub(crate) const fn plain(size: f32, fill: Color) -> Self {
+        let bold = false;
+        Self { size, bold, fill }
+    }
+
+    pub(crate) const fn bold(size: f32, fill: Color) -> Self {
+        let bold = true;
+        Self { size, bold, fill }
+    }
+}
+
 /// The style of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Stroke {
     pub(crate) color: Color,
     pub(crate) width: f32,
     pub(crate) dashed: bool,
+}
+
+impl Stroke {
+    pub(crate) const fn solid(color: Color, width: f32) -> Self {
+        let dashed = false;
+        Self {
+            color,
+            width,
+            dashed,
+        }
+    }
+
+    pub(crate) const fn dashed(color: Color, width: f32) -> Self {
+        let dashed = true;
+        Self {
+            color,
+            width,
+            dashed,
+        }
+    }
 }
 
 /// A shape.
@@ -70,9 +110,7 @@ pub(crate) enum Shape {
     Text {
         at: Place,
         anchor: Anchor,
-        size: f32,
-        bold: bool,
-        fill: Color,
+        style: Style,
         text: String,
     },
 }

@@ -97,11 +97,7 @@ fn element(out: &mut String, shape: &Shape) {
                 let _ = write!(out, "m{} {}h0", decimal(x - last.0), decimal(y - last.1));
                 last = (x, y);
             }
-            let stroke = Stroke {
-                color: *fill,
-                width: radius * 2.0,
-                dashed: false,
-            };
+            let stroke = Stroke::solid(*fill, radius * 2.0);
             let _ = write!(out, "\"{} stroke-linecap=\"round\"/>", stroke_of(stroke));
         }
         Shape::Crosses {
@@ -120,9 +116,7 @@ fn element(out: &mut String, shape: &Shape) {
         Shape::Text {
             at,
             anchor,
-            size,
-            bold,
-            fill,
+            style,
             text,
         } => {
             let anchor = match anchor {
@@ -130,14 +124,18 @@ fn element(out: &mut String, shape: &Shape) {
                 Anchor::Middle => " text-anchor=\"middle\"",
                 Anchor::End => " text-anchor=\"end\"",
             };
-            let weight = if *bold { " font-weight=\"bold\"" } else { "" };
+            let weight = if style.bold {
+                " font-weight=\"bold\""
+            } else {
+                ""
+            };
             let _ = write!(
                 out,
                 "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{anchor}{weight}{}>{}</text>",
                 number(at.0),
                 number(at.1),
-                number(*size),
-                fill_of(*fill),
+                number(style.size),
+                fill_of(style.fill),
                 escaped(text)
             );
         }

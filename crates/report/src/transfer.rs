@@ -18,8 +18,6 @@
 //! | `transfer/bounded.rs` | series of bounded length |
 //! | `transfer/pack.rs` | the compact form of the data in the page |
 
-use core::fmt;
-
 pub(crate) mod bounded;
 mod clean;
 mod figure;
@@ -208,27 +206,18 @@ impl Picture {
 }
 
 /// Why there is no PNG.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PngError {
     /// There are so many arms that a side is longer than 16 384 pixels.
+    #[error(
+        "too many arms for a PNG (at most 16384 pixels per side): draw fewer arms, or write `.html`"
+    )]
     TooLarge,
     /// The encoder ran out of memory.
+    #[error("cannot encode the PNG: out of memory")]
     Encoder,
 }
-
-impl fmt::Display for PngError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLarge => {
-                "too many arms for a PNG (at most 16384 pixels per side): draw fewer arms, or write `.html`"
-            }
-            Self::Encoder => "cannot encode the PNG: out of memory",
-        })
-    }
-}
-
-impl core::error::Error for PngError {}
 
 #[cfg(test)]
 mod tests;

@@ -517,12 +517,6 @@ impl Population {
         self.classes.iter().map(|class| class.name.as_str())
     }
 
-    /// The size bins, in bytes: lower and upper bound.
-    #[must_use]
-    pub fn size_bins(&self) -> &[(u64, u64)] {
-        &self.sizes.bins
-    }
-
     /// The factors of [`Population::scaled`].
     #[must_use]
     pub const fn sweep(&self) -> &Sweep {

@@ -71,31 +71,22 @@ pub struct Transmit<'a> {
 }
 
 /// Datagrams could not be sent.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The send buffer is full. Datagrams before this offset have been sent; retry from there when the socket is
     /// writable.
+    #[error("the socket's send buffer is full")]
     Full {
         /// The offset in bytes.
         sent: usize,
     },
     /// The datagrams exceed the MTU of the interface, or the path MTU known to the kernel.
+    #[error("the datagram is larger than the path's MTU")]
     TooLarge,
     /// Another error, possibly temporary: no route, a firewall, an interface that is down.
+    #[error("cannot send: {0}")]
     Failed(io::Error),
 }
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full { .. } => f.write_str("the socket's send buffer is full"),
-            Self::TooLarge => f.write_str("the datagram is larger than the path's MTU"),
-            Self::Failed(error) => write!(f, "cannot send: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for SendError {}
 
 /// A UDP socket.
 #[derive(Debug)]

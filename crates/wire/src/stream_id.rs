@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{Side, VarInt};
+use crate::{Side, VarInt, varint::contains_varint};
 
 #[cfg(test)]
 mod tests;
@@ -76,17 +76,7 @@ impl StreamId {
     }
 }
 
-impl From<VarInt> for StreamId {
-    fn from(id: VarInt) -> Self {
-        Self(id)
-    }
-}
-
-impl From<StreamId> for VarInt {
-    fn from(id: StreamId) -> Self {
-        id.0
-    }
-}
+contains_varint!(StreamId);
 
 impl fmt::Display for StreamId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,70 +13,69 @@ mod tests;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransportError(VarInt);
 
-/// Names by code, starting at 0 (RFC 9000 §20.1; the last one is RFC 9368 §10.2).
-const NAMES: [&str; 18] = [
-    "NO_ERROR",
-    "INTERNAL_ERROR",
-    "CONNECTION_REFUSED",
-    "FLOW_CONTROL_ERROR",
-    "STREAM_LIMIT_ERROR",
-    "STREAM_STATE_ERROR",
-    "FINAL_SIZE_ERROR",
-    "FRAME_ENCODING_ERROR",
-    "TRANSPORT_PARAMETER_ERROR",
-    "CONNECTION_ID_LIMIT_ERROR",
-    "PROTOCOL_VIOLATION",
-    "INVALID_TOKEN",
-    "APPLICATION_ERROR",
-    "CRYPTO_BUFFER_EXCEEDED",
-    "KEY_UPDATE_ERROR",
-    "AEAD_LIMIT_REACHED",
-    "NO_VIABLE_PATH",
-    "VERSION_NEGOTIATION_ERROR",
-];
-
 /// The first code of the range that carries TLS alerts (RFC 9000 §20.1, RFC 9001 §4.8).
 const CRYPTO_ERROR: u32 = 0x0100;
 
-impl TransportError {
+/// Declares the codes: a constant for each, and its name (RFC 9000 §20.1).
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl TransportError {
+            $($(#[$doc])* pub const $name: Self = Self::of($code);)*
+
+            /// The RFC's name for the code, if it has one.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0.get() {
+                    $($code => Some(stringify!($name)),)*
+                    _ if self.tls_alert().is_some() => Some("CRYPTO_ERROR"),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
     /// The connection is closed without an error.
-    pub const NO_ERROR: Self = Self::of(0x00);
+    NO_ERROR = 0x00;
     /// The endpoint encountered an internal error and cannot continue with the connection.
-    pub const INTERNAL_ERROR: Self = Self::of(0x01);
+    INTERNAL_ERROR = 0x01;
     /// The server refused to accept a new connection.
-    pub const CONNECTION_REFUSED: Self = Self::of(0x02);
+    CONNECTION_REFUSED = 0x02;
     /// The peer sent more data than the flow control limits permit.
-    pub const FLOW_CONTROL_ERROR: Self = Self::of(0x03);
+    FLOW_CONTROL_ERROR = 0x03;
     /// The peer opened a stream beyond the stream limit.
-    pub const STREAM_LIMIT_ERROR: Self = Self::of(0x04);
+    STREAM_LIMIT_ERROR = 0x04;
     /// The peer sent a frame for a stream in a state that does not permit it.
-    pub const STREAM_STATE_ERROR: Self = Self::of(0x05);
+    STREAM_STATE_ERROR = 0x05;
     /// The final size of a stream changed, or is below the data already received.
-    pub const FINAL_SIZE_ERROR: Self = Self::of(0x06);
+    FINAL_SIZE_ERROR = 0x06;
     /// A frame is malformed.
-    pub const FRAME_ENCODING_ERROR: Self = Self::of(0x07);
+    FRAME_ENCODING_ERROR = 0x07;
     /// The transport parameters are malformed, contain an invalid value, or omit or include a parameter in violation of
     /// the protocol.
-    pub const TRANSPORT_PARAMETER_ERROR: Self = Self::of(0x08);
+    TRANSPORT_PARAMETER_ERROR = 0x08;
     /// The peer issued more connection IDs than `active_connection_id_limit` permits.
-    pub const CONNECTION_ID_LIMIT_ERROR: Self = Self::of(0x09);
+    CONNECTION_ID_LIMIT_ERROR = 0x09;
     /// A protocol violation not covered by a more specific code.
-    pub const PROTOCOL_VIOLATION: Self = Self::of(0x0a);
+    PROTOCOL_VIOLATION = 0x0a;
     /// The Retry token in a client's Initial packet is invalid.
-    pub const INVALID_TOKEN: Self = Self::of(0x0b);
+    INVALID_TOKEN = 0x0b;
     /// The application closed the connection before its own error code could be sent.
-    pub const APPLICATION_ERROR: Self = Self::of(0x0c);
+    APPLICATION_ERROR = 0x0c;
     /// The peer sent more CRYPTO data than the endpoint can buffer.
-    pub const CRYPTO_BUFFER_EXCEEDED: Self = Self::of(0x0d);
+    CRYPTO_BUFFER_EXCEEDED = 0x0d;
     /// A key update failed or violated the protocol.
-    pub const KEY_UPDATE_ERROR: Self = Self::of(0x0e);
+    KEY_UPDATE_ERROR = 0x0e;
     /// The confidentiality or integrity limit of the AEAD has been reached for these keys.
-    pub const AEAD_LIMIT_REACHED: Self = Self::of(0x0f);
+    AEAD_LIMIT_REACHED = 0x0f;
     /// No network path can carry the connection.
-    pub const NO_VIABLE_PATH: Self = Self::of(0x10);
+    NO_VIABLE_PATH = 0x10;
     /// Version negotiation failed or was tampered with (RFC 9368 §10.2).
-    pub const VERSION_NEGOTIATION_ERROR: Self = Self::of(0x11);
+    VERSION_NEGOTIATION_ERROR = 0x11;
+}
 
+impl TransportError {
     const fn of(code: u32) -> Self {
         Self(VarInt::from_u32(code))
     }
@@ -95,15 +94,6 @@ impl TransportError {
         } else {
             None
         }
-    }
-
-    /// The RFC's name for the code, if it has one.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        if self.tls_alert().is_some() {
-            return Some("CRYPTO_ERROR");
-        }
-        NAMES.get(usize::try_from(self.0.get()).ok()?).copied()
     }
 
     /// The code as it is encoded.

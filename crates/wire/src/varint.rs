@@ -130,6 +130,24 @@ impl From<VarInt> for u64 {
     }
 }
 
+/// Conversions between [`VarInt`] and the types that contain one.
+macro_rules! contains_varint {
+    ($type:ident) => {
+        impl From<VarInt> for $type {
+            fn from(value: VarInt) -> Self {
+                Self(value)
+            }
+        }
+
+        impl From<$type> for VarInt {
+            fn from(value: $type) -> Self {
+                value.0
+            }
+        }
+    };
+}
+pub(crate) use contains_varint;
+
 /// The value exceeds 2^62 − 1 and cannot be encoded as a variable-length integer (RFC 9000 §16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VarIntOutOfRange;

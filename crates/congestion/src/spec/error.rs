@@ -4,10 +4,11 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 /// A spec that cannot be built. The message contains the part, the reason, and what is valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
     /// There is no preset of this name.
+    #[error("unknown congestion control `{name}` (expected {}){}", known.join(", "), Hint { given: name, known })]
     UnknownPreset {
         /// The name given.
         name: String,
@@ -15,6 +16,7 @@ pub enum SpecError {
         known: Vec<String>,
     },
     /// There is no key of this name, or the preset does not accept it.
+    #[error("unknown key `{key}` of `{preset}` (expected {}){}", known.join(", "), Hint { given: key, known })]
     UnknownKey {
         /// The key given.
         key: String,
@@ -24,6 +26,7 @@ pub enum SpecError {
         known: Vec<String>,
     },
     /// A part of the spec is not `key=value`.
+    #[error("`{part}` in `{spec}` (expected KEY=VALUE, as in `cubic:initial-window=10p,beta=0.7`)")]
     NotKeyValue {
         /// The part.
         part: String,
@@ -31,6 +34,7 @@ pub enum SpecError {
         spec: String,
     },
     /// A key is repeated.
+    #[error("`{key}` is given twice in `{spec}` (expected once)")]
     KeyTwice {
         /// The key.
         key: &'static str,
@@ -38,6 +42,7 @@ pub enum SpecError {
         spec: String,
     },
     /// A key does not accept this value.
+    #[error("`{key}={value}` in `{spec}` (expected {allowed})")]
     BadValue {
         /// The key.
         key: &'static str,
@@ -49,66 +54,26 @@ pub enum SpecError {
         spec: String,
     },
     /// `jump-window` is less than `initial-window`.
+    #[error("`jump-window` in `{spec}` is less than `initial-window` (expected at least as much)")]
     JumpTooSmall {
         /// The spec.
         spec: String,
     },
     /// The name is not permitted.
+    #[error(
+        "invalid name `{name}` (expected lower-case letters, digits and hyphens, a letter first)"
+    )]
     BadName {
         /// The name.
         name: &'static str,
     },
     /// There is a startup, avoidance, preset or key of this name already.
+    #[error("the name `{name}` is in use (expected another)")]
     NameTaken {
         /// The name.
         name: &'static str,
     },
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownPreset { name, known } => write!(
-                f,
-                "unknown congestion control `{name}` (expected {}){}",
-                known.join(", "),
-                Hint { given: name, known }
-            ),
-            Self::UnknownKey { key, preset, known } => write!(
-                f,
-                "unknown key `{key}` of `{preset}` (expected {}){}",
-                known.join(", "),
-                Hint { given: key, known }
-            ),
-            Self::NotKeyValue { part, spec } => write!(
-                f,
-                "`{part}` in `{spec}` (expected KEY=VALUE, as in `cubic:initial-window=10p,beta=0.7`)"
-            ),
-            Self::KeyTwice { key, spec } => {
-                write!(f, "`{key}` is given twice in `{spec}` (expected once)")
-            }
-            Self::BadValue {
-                key,
-                value,
-                allowed,
-                spec,
-            } => write!(f, "`{key}={value}` in `{spec}` (expected {allowed})"),
-            Self::JumpTooSmall { spec } => write!(
-                f,
-                "`jump-window` in `{spec}` is less than `initial-window` (expected at least as much)"
-            ),
-            Self::BadName { name } => write!(
-                f,
-                "invalid name `{name}` (expected lower-case letters, digits and hyphens, a letter first)"
-            ),
-            Self::NameTaken { name } => {
-                write!(f, "the name `{name}` is in use (expected another)")
-            }
-        }
-    }
-}
-
-impl core::error::Error for SpecError {}
 
 /// Names the known name that was probably meant, if there is one.
 struct Hint<'a> {

@@ -99,12 +99,6 @@ impl Request {
         self.pseudo.protocol(&self.fields)
     }
 
-    /// Whether it is a CONNECT request that is not extended.
-    #[must_use]
-    pub fn is_connect(&self) -> bool {
-        self.method() == "CONNECT" && self.protocol().is_none()
-    }
-
     /// The priority in its `priority` field (RFC 9218 §5). Invalid parameters are ignored.
     #[must_use]
     pub fn priority(&self) -> Priority {

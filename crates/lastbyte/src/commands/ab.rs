@@ -125,9 +125,6 @@ pub(crate) struct Arguments {
     /// Simulate each path in one arm drawn at random, as in production, not in every arm
     #[arg(long)]
     unpaired: bool,
-    /// The default since paired connections are the default; accepted for scripts.
-    #[arg(long, hide = true, conflicts_with = "unpaired")]
-    paired: bool,
     /// Application protocol: h3 or raw (no HTTP) [default: the experiment's]
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,

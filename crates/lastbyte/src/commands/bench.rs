@@ -5,7 +5,6 @@
 //! | `against` | two servers in turn, and the ratio of their results |
 //! | `arguments` | the options |
 //! | `compare` | the change between the runs of two commands |
-//! | `h2load` | refusals of h2load's options that are not supported |
 //! | `interval` | intervals of a change over runs |
 //! | `live` | display on the terminal during a run |
 //! | `log` | the file of the connection log |
@@ -17,7 +16,6 @@
 mod against;
 mod arguments;
 mod compare;
-mod h2load;
 mod interval;
 mod live;
 mod log;
@@ -30,7 +28,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use lastbyte_load::{Control, LineSink, report};
 
-pub(crate) use self::{arguments::Arguments, h2load::refusal};
+pub(crate) use self::arguments::Arguments;
 use self::{
     log::LogFile,
     watch::{INTERRUPTED, no_response, watched},

@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
@@ -321,19 +322,16 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum FileId {
     /// Device and inode.
-    #[cfg(unix)]
     Inode(u64, u64),
     Path(PathBuf),
 }
 
 impl FileId {
     fn of(path: &Path) -> Self {
-        #[cfg(unix)]
-        if let Ok(data) = std::fs::metadata(path) {
-            use std::os::unix::fs::MetadataExt as _;
-            return Self::Inode(data.dev(), data.ino());
+        match std::fs::metadata(path) {
+            Ok(data) => Self::Inode(data.dev(), data.ino()),
+            Err(_) => Self::Path(path.to_owned()),
         }
-        Self::Path(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
     }
 }
 

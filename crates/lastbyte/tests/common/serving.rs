@@ -11,16 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[path = "run.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod run;
+
+pub(crate) use run::*;
+
 /// How long anything may take that is waited for. No test waits for it to pass.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A folder that is empty.
-pub(crate) fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
 
 /// A port that is free over UDP and TCP, for a server that needs to know it before it starts. The kernel gives it to no other
 /// socket in between: it is below those from which the kernel chooses (`ip_local_port_range`, 32768 to 60999 by default).
@@ -34,27 +32,6 @@ pub(crate) fn free_port() -> u16 {
             return port;
         }
     }
-}
-
-/// The binary, in a folder.
-pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("SSLKEYLOGFILE")
-        .stdin(Stdio::null());
-    command
-}
-
-pub(crate) fn lastbyte(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments)
-        .output()
-        .expect("the binary runs")
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A certificate for `localhost` and its key, as `NAME.pem` and `NAME.key`.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     folder, rows,
-    serving::{Running, Serving, certificate, command, free_port, lastbyte, stderr},
+    serving::{Running, Serving, certificate, check_failure, command, free_port, lastbyte, stderr},
 };
 
 /// Each resource has a trigger that follows the one before, so that their order does not depend on the network. The last ten are
@@ -265,8 +265,7 @@ fn a_host_that_the_certificate_does_not_name_fails_its_page_only() {
         (&["--pages", "1"], "certificate is not trusted"),
     ] {
         let output = load(&folder, &serving, more);
-        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        check_failure(&output, 1, expected);
     }
 }
 
@@ -400,10 +399,5 @@ fn errors_name_the_value_and_what_is_expected() {
     }
     let server = format!("127.0.0.1:{}", free_port());
     let output = lastbyte(&folder, &words(&server, &["-k"]));
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("cannot connect to 127.0.0.1"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 1, "cannot connect to 127.0.0.1");
 }

@@ -26,12 +26,12 @@ fn a_failed_sample_ratio_is_a_warning_first_and_exit_code_3() {
     let folder = folder("report-ratio");
     fs::write(folder.join("even.ndjson"), log_of(500)).expect("a log");
     fs::write(folder.join("uneven.ndjson"), log_of(400)).expect("a log");
-    let even = run(&folder, &["report", "even.ndjson"]);
+    let even = lastbyte(&folder, &["report", "even.ndjson"]);
     assert_eq!(even.status.code(), Some(0));
     assert_eq!(stderr(&even), "");
     assert!(stdout(&even).contains("new is faster than baseline at P5–P95"));
     for more in [&[][..], &["--json"]] {
-        let uneven = run(&folder, &[&["report", "uneven.ndjson"], more].concat());
+        let uneven = lastbyte(&folder, &[&["report", "uneven.ndjson"], more].concat());
         assert_eq!(uneven.status.code(), Some(3), "{more:?}");
         assert!(stderr(&uneven).starts_with(WARNING), "{}", stderr(&uneven));
         let printed = stdout(&uneven);
@@ -42,7 +42,7 @@ fn a_failed_sample_ratio_is_a_warning_first_and_exit_code_3() {
         );
     }
     // The shares that were intended.
-    let intended = run(
+    let intended = lastbyte(
         &folder,
         &["report", "uneven.ndjson", "--shares", "baseline=6,new=4"],
     );
@@ -89,7 +89,7 @@ fn warnings_on_a_terminal_are_yellow_and_above_the_table() {
 #[test]
 fn notes_of_an_experiment_are_on_stderr() {
     let folder = folder("report-ab-notes");
-    let output = run(
+    let output = lastbyte(
         &folder,
         &["ab", "--connections", "48", "--seed", "5", "--json"],
     );
@@ -109,7 +109,7 @@ fn notes_of_an_experiment_are_on_stderr() {
 fn looks_are_printed_and_correct_the_intervals() {
     let folder = folder("report-looks");
     fs::write(folder.join("a.ndjson"), log_of(500)).expect("a log");
-    let one = run(&folder, &["report", "a.ndjson"]);
+    let one = lastbyte(&folder, &["report", "a.ndjson"]);
     assert!(
         stdout(&one).contains(
             "Intervals hold for one look, at a number of connections that was chosen before.\n"
@@ -117,10 +117,10 @@ fn looks_are_printed_and_correct_the_intervals() {
         "{}",
         stdout(&one)
     );
-    let five = run(&folder, &["report", "a.ndjson", "--looks", "5"]);
+    let five = lastbyte(&folder, &["report", "a.ndjson", "--looks", "5"]);
     assert!(stdout(&five).contains("corrected for 5 planned looks (Bonferroni)"));
     for bad in ["0", "101", "x"] {
-        let output = run(&folder, &["report", "a.ndjson", "--looks", bad]);
+        let output = lastbyte(&folder, &["report", "a.ndjson", "--looks", bad]);
         assert_eq!(output.status.code(), Some(2), "{bad}");
     }
 }
@@ -136,14 +136,14 @@ fn an_arm_that_filter_rules_empty_is_named_with_its_option() {
     assert!(rapid != line && jump.contains("prev-rate\":5"));
     let text = [line, &rapid, &jump].map(|line| numbered(line, 20));
     fs::write(folder.join("a.ndjson"), text.concat()).expect("a log");
-    let output = run(&folder, &["report", "a.ndjson"]);
+    let output = lastbyte(&folder, &["report", "a.ndjson"]);
     let printed = stderr(&output);
     assert!(
         printed.starts_with("warning: All 20 lines of the arm jumpstart are left out by the rules for production logs: --resumed includes 20 of them.\n")
             && printed.contains("note: 20 lines are left out because `jumpstart.prev-rate` is not 0"),
         "{printed}"
     );
-    let output = run(&folder, &["report", "a.ndjson", "--resumed"]);
+    let output = lastbyte(&folder, &["report", "a.ndjson", "--resumed"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("jumpstart"), "{}", stdout(&output));
     assert!(!stderr(&output).contains("left out"), "{}", stderr(&output));

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::{folder, json, sim, stderr};
+use super::{check_failure, command_line, folder, json, sim, stderr};
 
 /// A configuration file with these lines. Returns its path.
 fn file(folder: &Path, name: &str, lines: &str) -> String {
@@ -13,14 +13,7 @@ fn file(folder: &Path, name: &str, lines: &str) -> String {
 
 /// The time to the last byte over 200 Mb/s and 200 ms, in ms.
 fn ttlb(arguments: &[&str]) -> f64 {
-    let path = [
-        "--rate",
-        "200mbit",
-        "--up-rate",
-        "200mbit",
-        "--rtt",
-        "200ms",
-    ];
+    let path = command_line("--rate 200mbit --up-rate 200mbit --rtt 200ms");
     let rows = json(&[&path, arguments].concat());
     rows[0]["ttlb_ms"].as_f64().expect("it is complete")
 }
@@ -72,12 +65,7 @@ fn keys_of_a_served_configuration_are_simulated_named_or_refused() {
     }
     let config = file(&folder, "tcp.toml", "http = '1.1,2'\n");
     let output = sim(&["--serve-config", &config]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("HTTP/3 is simulated"),
-        "{}",
-        stderr(&output)
-    );
+    check_failure(&output, 2, "HTTP/3 is simulated");
 }
 
 /// The initial window of `serve` has 10 packets: 100 kB take three round trips after the handshake, not two.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{folder, sim, stderr};
+use super::{command_line, folder, sim, stderr};
 
 /// A first loss by chance is no overshoot, a transfer that is not complete is described as such, and headings name cross traffic.
 #[test]
@@ -30,16 +30,7 @@ fn a_plot_states_what_happened_only() {
     );
     let failed = draw(
         "failed.html",
-        &[
-            "--size",
-            "1MB",
-            "--queue",
-            "50ms",
-            "--loss",
-            "60%",
-            "--time-limit",
-            "5s",
-        ],
+        &command_line("--size 1MB --queue 50ms --loss 60% --time-limit 5s"),
     );
     assert!(
         failed.contains("The transfer is not complete. Of the ")

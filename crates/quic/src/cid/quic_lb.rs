@@ -68,37 +68,28 @@ impl fmt::Debug for QuicLbConfig {
 }
 
 /// Why a configuration is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuicLbError {
     /// Not 0 to 6.
+    #[error("invalid configuration ID (expected 0 to 6)")]
     Rotation,
     /// A server ID or nonce is too short, or both together are too long.
+    #[error(
+        "invalid lengths (expected 1 byte or more for the server ID, 4 or more for the nonce, at most 19 together)"
+    )]
     Lengths,
     /// A server ID does not have the configured length.
+    #[error("the server ID does not have the configured length")]
     ServerId,
     /// The cipher rejected the key, which does not happen.
+    #[error("the cipher rejected the key")]
     Key,
     /// Octet 0 cannot distinguish this worker from the others.
+    #[error(
+        "too many workers for octet 0 of connection IDs (expected 32 at most, or 1 if it contains the length)"
+    )]
     Worker,
 }
-
-impl fmt::Display for QuicLbError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rotation => "invalid configuration ID (expected 0 to 6)",
-            Self::Lengths => {
-                "invalid lengths (expected 1 byte or more for the server ID, 4 or more for the nonce, at most 19 together)"
-            }
-            Self::ServerId => "the server ID does not have the configured length",
-            Self::Key => "the cipher rejected the key",
-            Self::Worker => {
-                "too many workers for octet 0 of connection IDs (expected 32 at most, or 1 if it contains the length)"
-            }
-        })
-    }
-}
-
-impl std::error::Error for QuicLbError {}
 
 /// Encodes and decodes IDs.
 #[derive(Debug)]

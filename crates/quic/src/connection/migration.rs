@@ -15,8 +15,6 @@
 //! are saved for a return (§9.4). If only the port differs, they stay, and packets sent before contribute to neither.
 
 use core::net::SocketAddr;
-use std::fmt;
-
 use lastbyte_congestion::{Controller, Environment, Time};
 use lastbyte_wire::Side;
 
@@ -32,31 +30,22 @@ use crate::{
 };
 
 /// Why a connection cannot migrate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrateError {
     /// Only clients migrate (RFC 9000 §9).
+    #[error("only clients move to other addresses")]
     Server,
     /// The handshake is not confirmed, or the connection is closing (§9).
+    #[error("the handshake is not confirmed yet, or the connection ends")]
     NotConfirmed,
     /// The peer disabled migration (`disable_active_migration`, §18.2).
+    #[error("the server does not allow it")]
     Disabled,
     /// The peer has not issued a connection ID for another path, is not known to have one of ours (§9.5), or too many
     /// paths are being validated.
+    #[error("there are no connection IDs for another path yet")]
     NoConnectionId,
 }
-
-impl fmt::Display for MigrateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Server => "only clients move to other addresses",
-            Self::NotConfirmed => "the handshake is not confirmed yet, or the connection ends",
-            Self::Disabled => "the server does not allow it",
-            Self::NoConnectionId => "there are no connection IDs for another path yet",
-        })
-    }
-}
-
-impl std::error::Error for MigrateError {}
 
 impl Connection {
     /// Migrates to another path once it has answered a challenge (RFC 9000 §9.1): [`Event::Moved`] or

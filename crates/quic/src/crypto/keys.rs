@@ -91,13 +91,16 @@ impl<'a> Opened<'a> {
 }
 
 /// Why a packet was not sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// The buffer has no room for the packet with its tag and a header protection sample. Nothing was changed.
+    #[error("the buffer does not have the packet with room for its tag")]
     Malformed,
     /// The payload is longer than the AEAD permits.
+    #[error("the payload is too long to be sealed")]
     TooLong,
     /// The confidentiality limit of the keys is reached (RFC 9001 §6.6). Nothing was changed.
+    #[error("no more packets may be sealed with these keys")]
     LimitReached,
 }
 
@@ -112,26 +115,17 @@ impl SealError {
     }
 }
 
-impl fmt::Display for SealError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "the buffer does not have the packet with room for its tag",
-            Self::TooLong => "the payload is too long to be sealed",
-            Self::LimitReached => "no more packets may be sealed with these keys",
-        })
-    }
-}
-
-impl std::error::Error for SealError {}
-
 /// Why a packet was not opened. Its buffer then has undefined content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// It is not authentic: it is dropped, as if it had not been received (RFC 9001 §5.5, §9.5).
+    #[error("the packet is not authentic")]
     NotAuthentic,
     /// It is not authentic, and the integrity limit is reached (RFC 9001 §6.6).
+    #[error("too many packets were not authentic")]
     IntegrityLimitReached,
     /// It is authentic, and proves that the peer violated the key update rules (RFC 9001 §6).
+    #[error("{0}")]
     KeyUpdate(KeyUpdateErrorKind),
 }
 
@@ -146,18 +140,6 @@ impl OpenError {
         }
     }
 }
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAuthentic => f.write_str("the packet is not authentic"),
-            Self::IntegrityLimitReached => f.write_str("too many packets were not authentic"),
-            Self::KeyUpdate(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 impl PacketKey {
     pub(super) const fn plain(key: plain::PacketKey) -> Self {

@@ -168,19 +168,9 @@ pub struct ResumedTicket {
 }
 
 /// The application's data exceed [`APPLICATION_MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a ticket holds {APPLICATION_MAX} bytes of the application's at most")]
 pub struct ApplicationDataTooLong;
-
-impl fmt::Display for ApplicationDataTooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a ticket holds {APPLICATION_MAX} bytes of the application's at most"
-        )
-    }
-}
-
-impl std::error::Error for ApplicationDataTooLong {}
 
 impl Tickets {
     /// Tickets sealed with these keys, valid for seven days, without 0-RTT, of server 0, without application data.

@@ -150,48 +150,32 @@ impl<'a> Address<'a> {
 ///
 /// A client with a Retry token that is [`Self::Expired`], or of another address, may be closed with `INVALID_TOKEN`;
 /// all other tokens are ignored, since they may be another server's (RFC 9000 §8.1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is too short, too long, or has invalid content.
+    #[error("the token is malformed")]
     Malformed,
     /// It was not sealed with a known key. It may never have been ours.
+    #[error("the token was sealed with an unknown key")]
     UnknownKey,
     /// It names a known key, but was not sealed with it.
+    #[error("the token was not sealed with the key it names")]
     Forged,
     /// It is of this kind, and has expired.
+    #[error("the token has expired")]
     Expired(TokenKind),
     /// It is of this kind, and was issued in the future.
+    #[error("the token was issued in the future")]
     NotYetValid(TokenKind),
     /// It is of this kind, and was sent to another address.
+    #[error("the token was sent to another address")]
     OtherAddress(TokenKind),
 }
 
-impl fmt::Display for TokenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "the token is malformed",
-            Self::UnknownKey => "the token was sealed with an unknown key",
-            Self::Forged => "the token was not sealed with the key it names",
-            Self::Expired(_) => "the token has expired",
-            Self::NotYetValid(_) => "the token was issued in the future",
-            Self::OtherAddress(_) => "the token was sent to another address",
-        })
-    }
-}
-
-impl std::error::Error for TokenError {}
-
 /// A token cannot be created: the address or the extra data are too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the address or the extra data of the token are too long")]
 pub struct TokenTooLong;
-
-impl fmt::Display for TokenTooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the address or the extra data of the token are too long")
-    }
-}
-
-impl std::error::Error for TokenTooLong {}
 
 /// A key that seals tokens, and its identity.
 pub struct TokenKey {

@@ -169,21 +169,12 @@ impl ServerConfig {
 }
 
 /// Why an endpoint cannot be created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointConfigError {
     /// A server needs connection IDs to distinguish its connections; these are empty, or longer than 20 bytes.
+    #[error("a server's connection IDs have 1 to 20 bytes, a client's 20 at most")]
     IdLength,
     /// The cipher rejects a key, which does not happen.
+    #[error("the cipher refuses a key")]
     Key,
 }
-
-impl fmt::Display for EndpointConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::IdLength => "a server's connection IDs have 1 to 20 bytes, a client's 20 at most",
-            Self::Key => "the cipher refuses a key",
-        })
-    }
-}
-
-impl std::error::Error for EndpointConfigError {}

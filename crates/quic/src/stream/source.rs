@@ -4,7 +4,7 @@
 //! reads a source directly into the packet, and reads it again if the packet is lost, so nothing is buffered (RFC 9000
 //! §13.3 requires that retransmitted data is the same).
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use lastbyte_wire::VarInt;
 
@@ -35,19 +35,12 @@ pub trait Source: Send {
 }
 
 /// A source cannot be read, for example because the file was truncated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read the source (code {:#x})", .code.get())]
 pub struct SourceError {
     /// The application's error code to reset the stream with.
     pub code: VarInt,
 }
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot read the source (code {:#x})", self.code.get())
-    }
-}
-
-impl std::error::Error for SourceError {}
 
 fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
     let from = usize::try_from(offset).ok();

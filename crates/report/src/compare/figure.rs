@@ -5,10 +5,9 @@ use super::{
     verdict::{Pair, Verdict, pairs},
 };
 use crate::{
-    chart::{FRAME, GRID, INK, MUTED},
-    font::Fonts,
+    drawing::{Drawing, FRAME, GRID, INK, MUTED},
     scale::{Linear, Unit},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke, Style},
 };
 
 const FASTER: Color = Color::solid(0x00_5fa8);
@@ -97,30 +96,9 @@ fn ticks((low, high): (f64, f64), most: usize) -> Vec<f64> {
     powers.filter(|at| at.log10().fract() == 0.0).collect()
 }
 
-fn line(lines: Vec<Vec<Place>>, color: Color, dashed: bool) -> Shape {
-    Shape::Lines {
-        lines,
-        stroke: Stroke {
-            color,
-            width: 1.0,
-            dashed,
-        },
-    }
-}
-
-fn text(at: Place, anchor: Anchor, size: f32, bold: bool, fill: Color, text: &str) -> Shape {
-    Shape::Text {
-        at,
-        anchor,
-        size,
-        bold,
-        fill,
-        text: text.to_owned(),
-    }
-}
-
 /// The grid, and the times beside it.
-fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, shapes: &mut Vec<Shape>) {
+fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, drawing: &mut Drawing) {
+    let style = Style::plain(layout.tick, MUTED);
     let (left, top, right, bottom) = layout.plot();
     let mut grid = Vec::new();
     let mut last_right = 0.0;
@@ -132,14 +110,8 @@ fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, shapes: &mut V
             at if at >= 1000.0 => format!("{} s", at / 1000.0),
             at => format!("{at} ms"),
         };
-        shapes.push(text(
-            (left - 4.0, down + 0.36 * layout.tick),
-            Anchor::End,
-            layout.tick,
-            false,
-            MUTED,
-            &label,
-        ));
+        let at = (left - 4.0, down + 0.36 * layout.tick);
+        drawing.text(at, Anchor::End, style, label.clone());
         if across > last_right {
             // The last label ends with the plot.
             let (at, anchor) = if across + 1.4 * layout.tick > right {
@@ -147,18 +119,16 @@ fn axes(layout: Layout, domain: (f64, f64), x: Linear, y: Linear, shapes: &mut V
             } else {
                 (across, Anchor::Middle)
             };
-            shapes.push(text(
-                (at, bottom + 1.3 * layout.tick),
-                anchor,
-                layout.tick,
-                false,
-                MUTED,
-                &label,
-            ));
+            let at = (at, bottom + 1.3 * layout.tick);
+            drawing.text(at, anchor, style, label);
             last_right = across + 3.6 * layout.tick;
         }
     }
-    shapes.insert(0, line(grid, GRID, false));
+    let grid = Shape::Lines {
+        lines: grid,
+        stroke: Stroke::solid(GRID, 1.0),
+    };
+    drawing.shapes.insert(0, grid);
 }
 
 /// The chart of a network.
@@ -179,7 +149,7 @@ pub(super) fn chart(
         ),
         None => "no page".to_owned(),
     };
-    let mut shapes = Vec::new();
+    let mut drawing = Drawing::new();
     let (left, top, right, bottom) = layout.plot();
     let domain = domain(pairs);
     let logs = (domain.0.log10(), domain.1.log10());
@@ -191,7 +161,7 @@ pub(super) fn chart(
             y.place(one.arm.min(domain.1).log10()) as f32,
         )
     };
-    axes(layout, domain, x, y, &mut shapes);
+    axes(layout, domain, x, y, &mut drawing);
     let frame = vec![
         (left, top),
         (right, top),
@@ -199,44 +169,37 @@ pub(super) fn chart(
         (left, bottom),
         (left, top),
     ];
-    shapes.push(line(vec![frame], FRAME, false));
-    shapes.push(line(vec![vec![(left, bottom), (right, top)]], MUTED, true));
+    drawing.lines(vec![frame], Stroke::solid(FRAME, 1.0));
+    let equal = Stroke::dashed(MUTED, 1.0);
+    drawing.line((left, bottom), (right, top), equal);
     let (faster, slower): (Vec<&Pair>, Vec<&Pair>) =
         pairs.iter().partition(|pair| pair.speedup() > 1.0);
     for (some, fill) in [(slower, SLOWER), (faster, FASTER)] {
         if !some.is_empty() {
-            shapes.push(Shape::Dots {
-                places: some.into_iter().map(place).collect(),
-                radius: layout.radius,
-                fill: fill.with_opacity(0.6),
-            });
+            let places = some.into_iter().map(place).collect();
+            drawing.dots(places, layout.radius, fill.with_opacity(0.6));
         }
     }
-    let fonts = Fonts::new();
-    let fitted = |text: &str, size: f32, bold: bool| {
-        fonts.as_ref().map_or_else(
-            || text.to_owned(),
-            |fonts| fonts.fitted(text, size, bold, layout.width - 8.0),
-        )
-    };
     let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
     let (size, tick) = (layout.title(), layout.tick);
-    let name = fitted(name, size, true);
-    let start = Anchor::Start;
-    shapes.push(text((4.0, 1.1 * size), start, size, true, INK, &name));
-    shapes.push(text((4.0, 2.5 * size), start, size, false, INK, &share));
-    let upwards = fitted(&format!("↑ {}", arm(selection.arm)), tick, false);
-    let across = fitted(&format!("{} →", arm(0)), tick, false);
+    let (bold, plain) = (Style::bold(size, INK), Style::plain(tick, INK));
+    let room = layout.width - 8.0;
+    let name = drawing.fitted(name, bold, room);
+    drawing.text((4.0, 1.1 * size), Anchor::Start, bold, name.clone());
+    let at = (4.0, 2.5 * size);
+    drawing.text(at, Anchor::Start, Style::plain(size, INK), share.clone());
+    let upwards = drawing.fitted(&format!("↑ {}", arm(selection.arm)), plain, room);
+    let across = drawing.fitted(&format!("{} →", arm(0)), plain, room);
     let at = (4.0, top - 0.6 * tick);
-    shapes.push(text(at, start, tick, false, INK, &upwards));
+    drawing.text(at, Anchor::Start, plain, upwards);
     let at = (right, bottom + 2.7 * tick);
-    shapes.push(text(at, Anchor::End, tick, false, INK, &across));
+    drawing.text(at, Anchor::End, plain, across);
     Scene {
         width: layout.width,
         height: layout.height(),
         title: name,
         description: share,
-        shapes,
+        shapes: drawing.shapes,
     }
 }
 
@@ -258,16 +221,12 @@ pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
         arm(selection.arm),
         arm(selection.arm),
     );
-    let mut shapes = Vec::new();
-    for (at, bold, size, words) in [(24.0, true, 17.0, &loads.title), (46.0, false, 12.5, &axes)] {
-        shapes.push(Shape::Text {
-            at: (14.0, at),
-            anchor: Anchor::Start,
-            size,
-            bold,
-            fill: if bold { INK } else { MUTED },
-            text: words.clone(),
-        });
+    let mut drawing = Drawing::new();
+    for (at, style, words) in [
+        (24.0, Style::bold(17.0, INK), &loads.title),
+        (46.0, Style::plain(12.5, MUTED), &axes),
+    ] {
+        drawing.text((14.0, at), Anchor::Start, style, words.clone());
     }
     for (network, pairs) in all.iter().enumerate() {
         let origin = (
@@ -275,14 +234,17 @@ pub(super) fn overview(loads: &PageLoads, selection: Selection) -> Scene {
             HEAD + (network / columns) as f32 * height,
         );
         let chart = chart(loads, selection, network, pairs, layout);
-        shapes.extend(chart.shapes.into_iter().map(|shape| moved(shape, origin)));
+        let shapes = chart.shapes.into_iter();
+        drawing
+            .shapes
+            .extend(shapes.map(|shape| moved(shape, origin)));
     }
     Scene {
         width: (20.0 + columns as f32 * width).max(720.0),
         height: HEAD + rows as f32 * height + 6.0,
         title: loads.title.clone(),
         description: axes,
-        shapes,
+        shapes: drawing.shapes,
     }
 }
 
@@ -308,16 +270,12 @@ fn moved(shape: Shape, by: Place) -> Shape {
         Shape::Text {
             at,
             anchor,
-            size,
-            bold,
-            fill,
+            style,
             text,
         } => Shape::Text {
             at: to(at),
             anchor,
-            size,
-            bold,
-            fill,
+            style,
             text,
         },
         // Charts consist of the shapes above.

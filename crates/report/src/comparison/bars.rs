@@ -4,13 +4,13 @@ use core::fmt::Write;
 
 use super::{
     analysis::Analysis,
-    figure::{Drawing, Size},
+    figure::Size,
     parts::{BANDS, Parts},
     queries::PARTS,
 };
 use crate::{
-    chart::{INK, MUTED},
-    scene::{Anchor, Color, Scene, Shape},
+    drawing::{Drawing, INK, MUTED},
+    scene::{Anchor, Color, Scene, Style},
 };
 
 /// The colours of the parts. They are pale, as those of the arms on the same page are not.
@@ -32,18 +32,13 @@ pub(super) fn chart(analysis: &Analysis, parts: &Parts, size: Size) -> Scene {
     for ((_, _, title), arms) in BANDS.iter().zip(&parts.means) {
         let totals: Vec<f64> = arms.iter().map(|times| times.iter().sum()).collect();
         let longest = totals.iter().copied().fold(0.0, f64::max);
-        drawing.text((4.0, top + 13.0), Anchor::Start, font, true, INK, *title);
+        let bold = Style::bold(font, INK);
+        drawing.text((4.0, top + 13.0), Anchor::Start, bold, *title);
         top += ROW;
         for ((arm, times), total) in analysis.arms.iter().zip(arms).zip(&totals) {
-            let name = drawing.fitted(&arm.name, font, false, left - 14.0);
-            drawing.text(
-                (left - 8.0, top + 11.5),
-                Anchor::End,
-                font,
-                false,
-                INK,
-                name,
-            );
+            let plain = Style::plain(font, INK);
+            let name = drawing.fitted(&arm.name, plain, left - 14.0);
+            drawing.text((left - 8.0, top + 11.5), Anchor::End, plain, name);
             let scale = if longest > 0.0 {
                 f64::from(width - left - right) / longest
             } else {
@@ -53,23 +48,13 @@ pub(super) fn chart(analysis: &Analysis, parts: &Parts, size: Size) -> Scene {
             for (time, rgb) in times.iter().zip(COLORS) {
                 let length = (time.max(0.0) * scale) as f32;
                 if length > 0.0 {
-                    drawing.shapes.push(Shape::Rect {
-                        at: (at, top),
-                        size: (length, BAR),
-                        fill: Color::solid(rgb),
-                    });
+                    drawing.rect((at, top), (length, BAR), Color::solid(rgb));
                 }
                 at += length;
             }
             let total = shown(*total, longest);
-            drawing.text(
-                (at + 6.0, top + 11.5),
-                Anchor::Start,
-                font,
-                false,
-                MUTED,
-                total,
-            );
+            let muted = Style::plain(font, MUTED);
+            drawing.text((at + 6.0, top + 11.5), Anchor::Start, muted, total);
             top += ROW;
         }
         top += 8.0;
@@ -101,24 +86,14 @@ fn shown(time: f64, longest: f64) -> String {
 /// The names of the parts, in lines as wide as the chart. Returns where they end.
 fn legend(drawing: &mut Drawing, width: f32, font: f32) -> f32 {
     let (mut left, mut top) = (4.0, 8.0);
+    let style = Style::plain(font, INK);
     for ((_, name), rgb) in PARTS.iter().zip(COLORS) {
-        let length = drawing.width(name, font, false) + 34.0;
+        let length = drawing.width(name, style) + 34.0;
         if left + length > width && left > 4.0 {
             (left, top) = (4.0, top + ROW);
         }
-        drawing.shapes.push(Shape::Rect {
-            at: (left, top),
-            size: (12.0, 12.0),
-            fill: Color::solid(rgb),
-        });
-        drawing.text(
-            (left + 18.0, top + 10.5),
-            Anchor::Start,
-            font,
-            false,
-            INK,
-            *name,
-        );
+        drawing.rect((left, top), (12.0, 12.0), Color::solid(rgb));
+        drawing.text((left + 18.0, top + 10.5), Anchor::Start, style, *name);
         left += length;
     }
     top + ROW + 10.0

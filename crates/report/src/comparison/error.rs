@@ -1,18 +1,21 @@
 //! Why there is no report.
 
-use core::fmt;
-
 use lastbyte_query::AbsentKey;
 
 /// Why there is no report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The log has no lines.
+    #[error("the log has no lines")]
     Empty,
     /// The log cannot be read as lines of JSON objects, with the error of the query engine.
+    #[error(
+        "not a connection log: {0} (expected a JSON object per line; --merge reads states of --partial)"
+    )]
     NotALog(String),
     /// No line has an arm.
+    #[error("{}", no_arms(*lines, *is_h2o, rules))]
     NoArms {
         /// The number of lines.
         lines: u64,
@@ -22,6 +25,11 @@ pub enum Error {
         rules: Vec<(&'static str, u64)>,
     },
     /// Some lines have an invalid `ttlb`, or an invalid value of another metric.
+    #[error(
+        "invalid `{metric}` in {lines} lines, first `{first}` (expected {}, zero or more): convert these lines, or exclude \
+         them with --where",
+        if metric == "ttlb" { "milliseconds" } else { "a number" }
+    )]
     NotATime {
         /// The name of the metric.
         metric: String,
@@ -31,6 +39,14 @@ pub enum Error {
         first: String,
     },
     /// No line has a value of this key or expression.
+    #[error(
+        "none of the {lines} lines has a value of `{expression}`{}",
+        match nearest {
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None if *setting == "metric" => " (expected a number)".to_owned(),
+            None => String::new(),
+        }
+    )]
     NoValues {
         /// The field of [`Settings`](super::Settings).
         setting: &'static str,
@@ -42,6 +58,7 @@ pub enum Error {
         nearest: Option<String>,
     },
     /// The settings exclude all lines.
+    #[error("{}", none_left(*lines, by, absent))]
     NoneLeft {
         /// The number of lines, unless the input is states of their logs.
         lines: Option<u64>,
@@ -51,8 +68,12 @@ pub enum Error {
         absent: Vec<AbsentKey>,
     },
     /// The values to be divided into bins are all the same, or no numbers.
+    #[error(
+        "`{0}` has too few distinct numbers for two bins (expected a key or expression with numbers)"
+    )]
     Bins(String),
     /// All connections are of one arm.
+    #[error("{}", one_arm(arm, left_out.as_deref()))]
     OneArm {
         /// Its name.
         arm: String,
@@ -60,8 +81,14 @@ pub enum Error {
         left_out: Option<String>,
     },
     /// There are more than sixteen arms, of which these are some.
+    #[error("more than 16 arms ({}, …): check the definition of the arm (--arm-by)", .0.join(", "))]
     TooManyArms(Vec<String>),
     /// An arm that the log does not have.
+    #[error(
+        "unknown arm `{wanted}` (expected one of {}){}",
+        arms.join(", "),
+        left_out.as_ref().map(|left_out| format!("; {left_out}")).unwrap_or_default()
+    )]
     UnknownArm {
         /// The requested arm.
         wanted: String,
@@ -71,10 +98,16 @@ pub enum Error {
         left_out: Option<String>,
     },
     /// The log has lines of several experiments, with these names; `None` for lines without one.
+    #[error("{}", several_experiments(.0))]
     SeveralExperiments(Vec<Option<String>>),
     /// More than 1 % of the lines were read before, as a sentence without a full stop.
+    #[error("{0} (expected each connection once): give each log once, or remove the copies")]
     Copies(String),
     /// Some lines name their arm, others are H2O's.
+    #[error(
+        "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
+         with --arm-by EXPR"
+    )]
     MixedLines {
         /// The number of lines that name it.
         named: u64,
@@ -82,8 +115,10 @@ pub enum Error {
         h2o: u64,
     },
     /// The share of this arm is not a number above zero.
+    #[error("invalid share of `{0}` (expected a number above zero)")]
     Share(String),
     /// An invalid expression in the settings.
+    #[error("{reason}")]
     Expression {
         /// The field of [`Settings`](super::Settings), if the expression is invalid by itself.
         setting: Option<&'static str>,
@@ -91,10 +126,13 @@ pub enum Error {
         reason: String,
     },
     /// A log cannot be read to its end, so there is no state of it, with the errors of the query engine.
+    #[error("no state of a log that cannot be read to its end: {0}")]
     Incomplete(String),
     /// States cannot be read, with the errors of the query engine.
+    #[error("{0}")]
     Unreadable(String),
     /// An input is not a state that fits the settings.
+    #[error("{name}: {reason}")]
     State {
         /// The name of the input.
         name: String,
@@ -102,126 +140,26 @@ pub enum Error {
         reason: String,
     },
     /// A state cannot be written, with the error of the writer.
+    #[error("cannot write the state: {0}")]
     Write(String),
     /// No transfer of the baseline completed.
+    #[error("no transfer of the baseline `{0}` completed, so there is no time to compare with")]
     NothingEnded(String),
     /// No line has a time to last byte.
+    #[error(
+        "no line has the key `ttlb`; in access logs times are in `ms`: lastbyte query \
+         '{{arm: _[\"arm\"], ttlb: _[\"ms\"], content_length: _[\"bytes\"]}}' LOG | lastbyte report -"
+    )]
     NoTimes,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the log has no lines"),
-            Self::NotALog(reason) => write!(
-                f,
-                "not a connection log: {reason} (expected a JSON object per line; --merge reads states of --partial)"
-            ),
-            Self::NotATime {
-                metric,
-                lines,
-                first,
-            } => write!(
-                f,
-                "invalid `{metric}` in {lines} lines, first `{first}` (expected {}, zero or more): convert these lines, or exclude \
-                 them with --where",
-                if metric == "ttlb" {
-                    "milliseconds"
-                } else {
-                    "a number"
-                }
-            ),
-            Self::NoValues {
-                setting,
-                expression,
-                lines,
-                nearest,
-            } => {
-                write!(f, "none of the {lines} lines has a value of `{expression}`")?;
-                match nearest {
-                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-                    None if *setting == "metric" => f.write_str(" (expected a number)"),
-                    None => Ok(()),
-                }
-            }
-            Self::NoneLeft { lines, by, absent } => {
-                match lines {
-                    Some(lines) => write!(f, "none of the {lines} lines is left by {by}")?,
-                    None => write!(f, "no line is left by {by}")?,
-                }
-                absent.iter().try_for_each(|absent| write!(f, "; {absent}"))
-            }
-            Self::Bins(by) => write!(
-                f,
-                "`{by}` has too few distinct numbers for two bins (expected a key or expression with numbers)"
-            ),
-            Self::NoArms {
-                lines,
-                is_h2o,
-                rules,
-            } => no_arms(f, *lines, *is_h2o, rules),
-            Self::OneArm { arm, left_out } => one_arm(f, arm, left_out.as_deref()),
-            Self::TooManyArms(arms) => write!(
-                f,
-                "more than 16 arms ({}, …): check the definition of the arm (--arm-by)",
-                arms.join(", ")
-            ),
-            Self::UnknownArm {
-                wanted,
-                arms,
-                left_out,
-            } => {
-                write!(
-                    f,
-                    "unknown arm `{wanted}` (expected one of {})",
-                    arms.join(", ")
-                )?;
-                left_out
-                    .iter()
-                    .try_for_each(|left_out| write!(f, "; {left_out}"))
-            }
-            Self::SeveralExperiments(names) => several_experiments(f, names),
-            Self::Copies(sentence) => write!(
-                f,
-                "{sentence} (expected each connection once): give each log once, or remove the copies"
-            ),
-            Self::MixedLines { named, h2o } => write!(
-                f,
-                "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
-                 with --arm-by EXPR"
-            ),
-            Self::Share(text) => write!(
-                f,
-                "invalid share of `{text}` (expected a number above zero)"
-            ),
-            Self::Expression { reason, .. } | Self::Unreadable(reason) => f.write_str(reason),
-            Self::Incomplete(reason) => write!(
-                f,
-                "no state of a log that cannot be read to its end: {reason}"
-            ),
-            Self::State { name, reason } => write!(f, "{name}: {reason}"),
-            Self::Write(reason) => write!(f, "cannot write the state: {reason}"),
-            Self::NothingEnded(arm) => write!(
-                f,
-                "no transfer of the baseline `{arm}` completed, so there is no time to compare with"
-            ),
-            Self::NoTimes => f.write_str(
-                "no line has the key `ttlb`; in access logs times are in `ms`: lastbyte query \
-                 '{arm: _[\"arm\"], ttlb: _[\"ms\"], content_length: _[\"bytes\"]}' LOG | lastbyte report -",
-            ),
-        }
-    }
-}
-
 /// Why there is nothing to compare with an arm.
-fn one_arm(f: &mut fmt::Formatter<'_>, arm: &str, left_out: Option<&str>) -> fmt::Result {
+fn one_arm(arm: &str, left_out: Option<&str>) -> String {
     match left_out {
-        Some(left_out) => write!(
-            f,
+        Some(left_out) => format!(
             "all connections that count are of the arm `{arm}`, so there is nothing to compare it with: {left_out}"
         ),
-        None => write!(
-            f,
+        None => format!(
             "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
              arm with --arm-by EXPR"
         ),
@@ -229,12 +167,11 @@ fn one_arm(f: &mut fmt::Formatter<'_>, arm: &str, left_out: Option<&str>) -> fmt
 }
 
 /// The names of the experiments in a log, with `none` for lines without one.
-fn several_experiments(f: &mut fmt::Formatter<'_>, names: &[Option<String>]) -> fmt::Result {
+fn several_experiments(names: &[Option<String>]) -> String {
     let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
     let none = names.contains(&None).then_some("none");
     let all: Vec<&str> = known.iter().copied().chain(none).collect();
-    write!(
-        f,
+    format!(
         "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
          '_[\"experiment\"] == \"{}\"'",
         all.join(", "),
@@ -243,15 +180,9 @@ fn several_experiments(f: &mut fmt::Formatter<'_>, names: &[Option<String>]) -> 
 }
 
 /// Why none of the lines has an arm.
-fn no_arms(
-    f: &mut fmt::Formatter<'_>,
-    lines: u64,
-    is_h2o: bool,
-    rules: &[(&str, u64)],
-) -> fmt::Result {
+fn no_arms(lines: u64, is_h2o: bool, rules: &[(&str, u64)]) -> String {
     if rules.is_empty() {
-        return write!(
-            f,
+        return format!(
             "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
              connection log, or define the arm, for example with --arm-by '_[\"group\"]'"
         );
@@ -260,8 +191,7 @@ fn no_arms(
         .iter()
         .map(|(why, lines)| format!("{lines} lines because {why}"))
         .collect();
-    write!(
-        f,
+    format!(
         "no connections to compare: all lines with an arm are left out by the rules for {} logs, {}; to include all of them, define the \
          arm with --arm-by EXPR",
         if is_h2o { "H2O's" } else { "production" },
@@ -269,4 +199,12 @@ fn no_arms(
     )
 }
 
-impl core::error::Error for Error {}
+/// Which options leave out all lines.
+fn none_left(lines: Option<u64>, by: &str, absent: &[AbsentKey]) -> String {
+    let of = match lines {
+        Some(lines) => format!("none of the {lines} lines"),
+        None => "no line".to_owned(),
+    };
+    let absent = absent.iter().map(|absent| format!("; {absent}"));
+    format!("{of} is left by {by}{}", absent.collect::<String>())
+}

@@ -13,10 +13,9 @@ use super::{
     text,
 };
 use crate::{
-    chart::{FRAME, GRID, INK, MUTED},
-    font::Fonts,
+    drawing::{Drawing, FRAME, GRID, INK, MUTED},
     scale::{Changes, Extent, Linear},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, Place, Scene, Stroke, Style},
     statistics::bootstrap::Interval,
 };
 
@@ -218,66 +217,16 @@ fn domain(analysis: &Analysis, subject: Subject<'_>) -> (f64, f64) {
     extent.domain()
 }
 
-/// Shapes being drawn, and the fonts to measure text.
-pub(super) struct Drawing {
-    fonts: Option<Fonts>,
-    pub(super) shapes: Vec<Shape>,
-}
-
-impl Drawing {
-    pub(super) fn new() -> Self {
-        Self {
-            fonts: Fonts::new(),
-            shapes: Vec::new(),
-        }
-    }
-
-    pub(super) fn text(
-        &mut self,
-        at: Place,
-        anchor: Anchor,
-        size: f32,
-        bold: bool,
-        fill: Color,
-        text: impl Into<String>,
-    ) {
-        let text = text.into();
-        self.shapes.push(Shape::Text {
-            at,
-            anchor,
-            size,
-            bold,
-            fill,
-            text,
-        });
-    }
-
-    pub(super) fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
-        self.fonts
-            .as_ref()
-            .map_or(text.len() as f32 * size * 0.5, |fonts| {
-                fonts.width(text, size, bold)
-            })
-    }
-
-    pub(super) fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
-        match &self.fonts {
-            Some(fonts) => fonts.fitted(text, size, bold, width),
-            None => text.to_owned(),
-        }
-    }
-
-    fn line(&mut self, from: Place, to: Place, color: Color, width: f32, dashed: bool) {
-        let stroke = Stroke {
-            color,
-            width,
-            dashed,
-        };
-        self.shapes.push(Shape::Lines {
-            lines: vec![vec![from, to]],
-            stroke,
-        });
-    }
+/// A chart that is being drawn.
+struct Canvas<'a> {
+    drawing: Drawing,
+    analysis: &'a Analysis,
+    subject: Subject<'a>,
+    plot: Plot,
+    x: Changes,
+    y: Linear,
+    size: Size,
+    font: f32,
 }
 
 /// A chart of a group. A chart that becomes a file has a heading.
@@ -288,13 +237,12 @@ pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, headi
         Size::Narrow => (390.0, 470.0),
         Size::Small => (390.0, 330.0),
     };
-    let font = size.font();
     let mut drawing = Drawing::new();
     let mut top = 14.0;
     if heading {
         top = self::heading(&mut drawing, analysis, subject, width);
     }
-    let height: f32 = height + if heading { top - 14.0 } else { 0.0 };
+    let mut height: f32 = height + if heading { top - 14.0 } else { 0.0 };
     let plot = Plot {
         left: if size == Size::Wide { 66.0 } else { 54.0 },
         top: top + if size == Size::Small { 4.0 } else { 18.0 },
@@ -302,102 +250,52 @@ pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, headi
         bottom: height - 58.0,
         domain,
     };
-    let x = Changes::new(domain, (f64::from(plot.left), f64::from(plot.right)));
-    let y = Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top)));
-    axes(&mut drawing, analysis, subject, &plot, &x, &y, size);
-    bands(&mut drawing, subject, &plot, &x, &y);
-    zero_line(&mut drawing, analysis, &plot, &x, size, font);
-    estimates(&mut drawing, subject.curves(), &plot, &x, &y, size);
+    let font = size.font();
+    let mut canvas = Canvas {
+        drawing,
+        analysis,
+        subject,
+        plot,
+        x: Changes::new(domain, (f64::from(plot.left), f64::from(plot.right))),
+        y: Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top))),
+        size,
+        font,
+    };
+    canvas.axes();
+    canvas.bands();
+    canvas.zero_line();
+    canvas.estimates();
     if size != Size::Small {
-        names(
-            &mut drawing,
-            analysis,
-            subject.curves(),
-            &plot,
-            &x,
-            &y,
-            font,
-        );
+        canvas.names();
     }
+    let small = Style::plain(font - 1.0, MUTED);
     if heading && (1..analysis.arms.len()).any(|arm| subject.is_small(arm)) {
         let text = "few connections: read the band, not the line";
         let at = (f32::midpoint(plot.left, plot.right), plot.bottom - 9.0);
-        label(
-            &mut drawing,
-            at,
-            Anchor::Middle,
-            font - 1.0,
-            false,
-            MUTED,
-            text,
-        );
+        canvas.label(at, Anchor::Middle, small, text);
     }
     let mut description = described(analysis, subject);
-    let mut height = height;
-    if let Some(beyond) = marks(&mut drawing, analysis, subject, &plot, &y) {
+    if let Some(beyond) = canvas.marks() {
         // Writing to a `String` cannot fail.
         let _ = write!(description, " {beyond}.");
         height += font + 5.0;
-        let fits = drawing.width(&beyond, font - 1.0, false) <= width - 36.0;
+        let fits = canvas.drawing.width(&beyond, small) <= width - 36.0;
         let text = if fits {
             beyond
         } else {
             "lines or bands are beyond the axis where arrows are".to_owned()
         };
         let at = (plot.left, height - 9.0);
-        drawing.text(at, Anchor::Start, font - 1.0, false, MUTED, text);
+        canvas.drawing.text(at, Anchor::Start, small, text);
     }
     let scene = Scene {
         width,
         height,
         title: subject.title(&analysis.settings.metric.name),
         description,
-        shapes: drawing.shapes,
+        shapes: canvas.drawing.shapes,
     };
     Chart { scene, plot }
-}
-
-/// The confidence bands: filled for each percentile alone, dashed for the joint band.
-fn bands(drawing: &mut Drawing, subject: Subject<'_>, plot: &Plot, x: &Changes, y: &Linear) {
-    let arms = || subject.curves().iter().enumerate().skip(1);
-    for (arm, curve) in arms() {
-        let fill = color(arm).with_opacity(0.16);
-        band(drawing, curve, |cell| cell.alone, plot, x, y, fill);
-    }
-    for (arm, curve) in arms().filter(|_| subject.is_main()) {
-        let stroke = Stroke {
-            color: color(arm).with_opacity(0.6),
-            width: 1.0,
-            dashed: true,
-        };
-        for side in [
-            |cell: &Interval| cell.together.map(|(low, _)| low),
-            |cell: &Interval| cell.together.map(|(_, high)| high),
-        ] {
-            let lines = pieces(curve, side, plot, x, y);
-            drawing.shapes.push(Shape::Lines { lines, stroke });
-        }
-    }
-}
-
-/// The lines of the estimates.
-fn estimates(
-    drawing: &mut Drawing,
-    curves: &[Vec<Interval>],
-    plot: &Plot,
-    x: &Changes,
-    y: &Linear,
-    size: Size,
-) {
-    for (arm, curve) in curves.iter().enumerate().skip(1) {
-        let stroke = Stroke {
-            color: color(arm),
-            width: if size == Size::Small { 2.0 } else { 2.4 },
-            dashed: false,
-        };
-        let lines = pieces(curve, |cell| cell.estimate, plot, x, y);
-        drawing.shapes.push(Shape::Lines { lines, stroke });
-    }
 }
 
 /// A description of the chart for screen readers.
@@ -449,212 +347,351 @@ fn heading(drawing: &mut Drawing, analysis: &Analysis, subject: Subject<'_>, wid
             text::harm_subtitle(analysis, kind),
         ),
     };
-    let title = drawing.fitted(&title, 18.0, true, width - 36.0);
-    drawing.text((18.0, 30.0), Anchor::Start, 18.0, true, INK, title);
-    let subtitle = drawing.fitted(&subtitle, 12.5, false, width - 36.0);
-    drawing.text((18.0, 50.0), Anchor::Start, 12.5, false, MUTED, subtitle);
+    let style = Style::bold(18.0, INK);
+    let title = drawing.fitted(&title, style, width - 36.0);
+    drawing.text((18.0, 30.0), Anchor::Start, style, title);
+    let style = Style::plain(12.5, MUTED);
+    let subtitle = drawing.fitted(&subtitle, style, width - 36.0);
+    drawing.text((18.0, 50.0), Anchor::Start, style, subtitle);
     68.0
 }
 
-fn axes(
-    drawing: &mut Drawing,
-    analysis: &Analysis,
-    subject: Subject<'_>,
-    plot: &Plot,
-    x: &Changes,
-    y: &Linear,
-    size: Size,
-) {
-    let font = size.font();
-    for percentile in [0, 10, 25, 50, 75, 90, 100] {
-        let at = y.place(f64::from(percentile)) as f32;
-        drawing.line((plot.left, at), (plot.right, at), GRID, 1.0, false);
-        drawing.text(
-            (plot.left - 8.0, at + font * 0.35),
-            Anchor::End,
-            font,
-            false,
-            MUTED,
-            format!("P{percentile}"),
-        );
+impl Canvas<'_> {
+    fn axes(&mut self) {
+        let (plot, font, size) = (self.plot, self.font, self.size);
+        let (grid, muted) = (Stroke::solid(GRID, 1.0), Style::plain(font, MUTED));
+        for percentile in [0, 10, 25, 50, 75, 90, 100] {
+            let y = self.y.place(f64::from(percentile)) as f32;
+            self.drawing.line((plot.left, y), (plot.right, y), grid);
+            let at = (plot.left - 8.0, y + font * 0.35);
+            let label = format!("P{percentile}");
+            self.drawing.text(at, Anchor::End, muted, label);
+        }
+        let wanted = if size == Size::Wide { 10 } else { 5 };
+        for (value, label) in Changes::ticks(plot.domain, wanted) {
+            let x = self.x.place(value) as f32;
+            self.drawing.line((x, plot.top), (x, plot.bottom), grid);
+            let at = (x, plot.bottom + font + 6.0);
+            self.drawing.text(at, Anchor::Middle, muted, label);
+        }
+        let (from, to) = ((plot.left, plot.bottom), (plot.right, plot.bottom));
+        self.drawing.line(from, to, Stroke::solid(FRAME, 1.0));
+        self.captions();
     }
-    let wanted = if size == Size::Wide { 10 } else { 5 };
-    for (value, label) in Changes::ticks(plot.domain, wanted) {
-        let at = x.place(value) as f32;
-        drawing.line((at, plot.top), (at, plot.bottom), GRID, 1.0, false);
-        drawing.text(
-            (at, plot.bottom + font + 6.0),
-            Anchor::Middle,
-            font,
-            false,
-            MUTED,
-            label,
-        );
-    }
-    drawing.line(
-        (plot.left, plot.bottom),
-        (plot.right, plot.bottom),
-        FRAME,
-        1.0,
-        false,
-    );
-    let line = plot.bottom + font + 29.0;
-    let baseline = &analysis.arms[0].name;
-    let (what, less, more) = subject.labels(&analysis.settings.metric);
-    let full = match size {
-        Size::Small => format!("change of {what}"),
-        _ => format!("{what} relative to {baseline}"),
-    };
-    let full = if Changes::is_logarithmic(plot.domain) {
-        format!("{full} (logarithmic)")
-    } else {
-        full
-    };
-    let room = plot.right - plot.left;
-    let less = format!("← {less}");
-    let more = format!("{more} →");
-    let sides = drawing.width(&less, font, true) + drawing.width(&more, font, true) + 24.0;
-    let title = drawing.fitted(&full, font, false, room - sides);
-    drawing.text((plot.left, line), Anchor::Start, font, true, INK, less);
-    drawing.text(
-        (f32::midpoint(plot.left, plot.right), line),
-        Anchor::Middle,
-        font,
-        false,
-        INK,
-        title,
-    );
-    drawing.text((plot.right, line), Anchor::End, font, true, INK, more);
-    if size != Size::Small {
+
+    /// The captions of the axes.
+    fn captions(&mut self) {
+        let (plot, font, size) = (self.plot, self.font, self.size);
+        let (plain, bold) = (Style::plain(font, INK), Style::bold(font, INK));
+        let line = plot.bottom + font + 29.0;
+        let baseline = &self.analysis.arms[0].name;
+        let (what, less, more) = self.subject.labels(&self.analysis.settings.metric);
+        let full = match size {
+            Size::Small => format!("change of {what}"),
+            _ => format!("{what} relative to {baseline}"),
+        };
+        let full = if Changes::is_logarithmic(plot.domain) {
+            format!("{full} (logarithmic)")
+        } else {
+            full
+        };
+        let room = plot.right - plot.left;
+        let less = format!("← {less}");
+        let more = format!("{more} →");
+        let sides = self.drawing.width(&less, bold) + self.drawing.width(&more, bold) + 24.0;
+        let title = self.drawing.fitted(&full, plain, room - sides);
+        let middle = f32::midpoint(plot.left, plot.right);
+        for (at, anchor, style, text) in [
+            (plot.left, Anchor::Start, bold, less),
+            (middle, Anchor::Middle, plain, title),
+            (plot.right, Anchor::End, bold, more),
+        ] {
+            self.drawing.text((at, line), anchor, style, text);
+        }
+        if size == Size::Small {
+            return;
+        }
         let left = if size == Size::Wide { 18.0 } else { 8.0 };
         let right = match size {
             Size::Wide => {
-                let (_, middle, half) = baseline_label(drawing, analysis, plot, x, font);
+                let (_, middle, half) = self.baseline_label();
                 middle - half - 12.0
             }
             _ => plot.right,
         };
-        let full = match subject {
+        let full = match self.subject {
             Subject::Group(_) => format!("percentile of connections, by {what}"),
             Subject::Paths(_) | Subject::Neighbour(_) => {
                 "percentile of paths, by their change".to_owned()
             }
         };
         // An expression may be long, and the baseline's name is on the same line.
-        let fits = |text: &str| drawing.width(text, font, false) <= right - left;
         let short = full.split(',').next().unwrap_or_default();
-        let texts = [full.as_str(), short, "percentile"];
-        let text = texts.into_iter().find(|text| fits(text));
-        if let Some(text) = text {
+        let mut texts = [full.as_str(), short, "percentile"].into_iter();
+        let fits = |text: &&str| self.drawing.width(text, plain) <= right - left;
+        if let Some(text) = texts.find(fits) {
             let at = (left, plot.top - 11.0);
-            drawing.text(at, Anchor::Start, font, false, INK, text);
+            self.drawing.text(at, Anchor::Start, plain, text);
         }
     }
-}
 
-/// The baseline's name over the zero line: its text, its middle and half of its width.
-fn baseline_label(
-    drawing: &Drawing,
-    analysis: &Analysis,
-    plot: &Plot,
-    x: &Changes,
-    font: f32,
-) -> (String, f32, f32) {
-    let text = drawing.fitted(&analysis.arms[0].name, font, false, 180.0);
-    let half = drawing.width(&text, font, false) / 2.0;
-    let at = x.place(0.0) as f32;
-    (text, at.clamp(plot.left + half, plot.right - half), half)
-}
-
-fn zero_line(
-    drawing: &mut Drawing,
-    analysis: &Analysis,
-    plot: &Plot,
-    x: &Changes,
-    size: Size,
-    font: f32,
-) {
-    let at = x.place(0.0) as f32;
-    drawing.line((at, plot.top), (at, plot.bottom), INK, 1.3, false);
-    if size == Size::Wide {
-        let (baseline, at, _) = baseline_label(drawing, analysis, plot, x, font);
-        label(
-            drawing,
-            (at, plot.top - 5.0),
-            Anchor::Middle,
-            font,
-            false,
-            MUTED,
-            &baseline,
-        );
+    /// The baseline's name over the zero line: its text, its middle and half of its width.
+    fn baseline_label(&self) -> (String, f32, f32) {
+        let style = Style::plain(self.font, MUTED);
+        let text = self
+            .drawing
+            .fitted(&self.analysis.arms[0].name, style, 180.0);
+        let half = self.drawing.width(&text, style) / 2.0;
+        let at = self.x.place(0.0) as f32;
+        let (left, right) = (self.plot.left + half, self.plot.right - half);
+        (text, at.clamp(left, right), half)
     }
-}
 
-/// A text on a background, so that it is readable over lines.
-fn label(
-    drawing: &mut Drawing,
-    at: Place,
-    anchor: Anchor,
-    size: f32,
-    bold: bool,
-    color: Color,
-    text: &str,
-) {
-    let width = drawing.width(text, size, bold);
-    let left = match anchor {
-        Anchor::Start => at.0,
-        Anchor::Middle => at.0 - width / 2.0,
-        Anchor::End => at.0 - width,
-    };
-    drawing.shapes.push(Shape::Rect {
-        at: (left - 3.0, at.1 - size * 0.86),
-        size: (width + 6.0, size * 1.16),
-        fill: GROUND.with_opacity(0.82),
-    });
-    drawing.text(at, anchor, size, bold, color, text);
+    fn zero_line(&mut self) {
+        let (at, plot) = (self.x.place(0.0) as f32, self.plot);
+        let stroke = Stroke::solid(INK, 1.3);
+        self.drawing.line((at, plot.top), (at, plot.bottom), stroke);
+        if self.size == Size::Wide {
+            let (baseline, at, _) = self.baseline_label();
+            let style = Style::plain(self.font, MUTED);
+            self.label((at, plot.top - 5.0), Anchor::Middle, style, &baseline);
+        }
+    }
+
+    /// The confidence bands: filled for each percentile alone, dashed for the joint band.
+    fn bands(&mut self) {
+        let subject = self.subject;
+        let arms = || subject.curves().iter().enumerate().skip(1);
+        for (arm, curve) in arms() {
+            self.band(curve, color(arm).with_opacity(0.16));
+        }
+        for (arm, curve) in arms().filter(|_| subject.is_main()) {
+            let stroke = Stroke::dashed(color(arm).with_opacity(0.6), 1.0);
+            for side in [
+                |cell: &Interval| cell.together.map(|(low, _)| low),
+                |cell: &Interval| cell.together.map(|(_, high)| high),
+            ] {
+                self.drawing.lines(self.pieces(curve, side), stroke);
+            }
+        }
+    }
+
+    /// The lines of the estimates.
+    fn estimates(&mut self) {
+        let width = if self.size == Size::Small { 2.0 } else { 2.4 };
+        for (arm, curve) in self.subject.curves().iter().enumerate().skip(1) {
+            let stroke = Stroke::solid(color(arm), width);
+            let lines = self.pieces(curve, |cell| cell.estimate);
+            self.drawing.lines(lines, stroke);
+        }
+    }
+
+    /// A text on a background, so that it is readable over lines.
+    fn label(&mut self, at: Place, anchor: Anchor, style: Style, text: &str) {
+        let width = self.drawing.width(text, style);
+        let left = Drawing::left(at, anchor, width);
+        let corner = (left - 3.0, at.1 - style.size * 0.86);
+        let size = (width + 6.0, style.size * 1.16);
+        self.drawing.rect(corner, size, GROUND.with_opacity(0.82));
+        self.drawing.text(at, anchor, style, text);
+    }
+
+    /// The parts of a curve that lie in the plot, to its edges.
+    fn pieces(&self, curve: &[Interval], of: fn(&Interval) -> Option<f64>) -> Vec<Vec<Place>> {
+        let (left, right) = (f64::from(self.plot.left), f64::from(self.plot.right));
+        let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
+        let mut last: Option<(f64, f64)> = None;
+        for (percentile, cell) in curve.iter().enumerate() {
+            let value = of(cell).filter(|value| value.is_finite());
+            let here =
+                value.map(|value| (self.x.place(value * 100.0), self.y.place(place(percentile))));
+            let is_inside = |(at, _): (f64, f64)| (left..=right).contains(&at);
+            // Where the line to the last point crosses an edge.
+            let crossing = here.zip(last).and_then(|(here, last)| {
+                let outside = [here, last].into_iter().find(|one| !is_inside(*one))?;
+                let edge = outside.0.clamp(left, right);
+                let share = (edge - last.0) / (here.0 - last.0);
+                (is_inside(here) || is_inside(last))
+                    .then_some((edge, last.1 + share * (here.1 - last.1)))
+            });
+            let entering = crossing.filter(|_| here.is_some_and(is_inside));
+            if here.is_none() || entering.is_some() {
+                pieces.push(Vec::new());
+            }
+            if let Some(piece) = pieces.last_mut() {
+                let points = crossing
+                    .into_iter()
+                    .chain(here.filter(|one| is_inside(*one)));
+                piece.extend(points.map(|(x, y)| (x as f32, y as f32)));
+            }
+            last = here;
+        }
+        pieces.retain(|piece| piece.len() > 1);
+        pieces
+    }
+
+    /// Arrows at the edges where lines and bands go on, and a sentence that names them: `beyond the axis: a at P98–P99; the band of b`.
+    fn marks(&mut self) -> Option<String> {
+        let (plot, subject) = (self.plot, self.subject);
+        let (mut lines, mut bands) = (Vec::new(), Vec::new());
+        for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
+            let name = self.analysis.arms[arm].name.as_str();
+            let drawn = if subject.is_main() { 3 } else { 2 };
+            let [line, band @ ..] = &DRAWN[..drawn] else {
+                continue;
+            };
+            let all = beyond(curve, *line, plot.domain);
+            let mut at: Vec<usize> = all.iter().flat_map(|(_, run)| run.clone()).collect();
+            at.sort_unstable();
+            if let Some(at) = text::ranges(at.into_iter()) {
+                lines.push(format!("{name} at {at}"));
+            }
+            let cut = band.iter().flat_map(|of| beyond(curve, *of, plot.domain));
+            let cut: Vec<(bool, Vec<usize>)> = cut.collect();
+            if !cut.is_empty() {
+                bands.push(name);
+            }
+            let of_line = all.into_iter().map(|run| (run, 1.0));
+            for ((is_right, run), opacity) in cut.into_iter().map(|run| (run, 0.4)).chain(of_line) {
+                let middle = (run.first().copied().unwrap_or(0) + run.last().copied().unwrap_or(0))
+                    as f64
+                    / 2.0;
+                let (at, tip) = if is_right {
+                    (plot.right + 1.0, 7.0)
+                } else {
+                    (plot.left - 1.0, -7.0)
+                };
+                let middle = self.y.place(middle) as f32;
+                let outline = vec![(at, middle - 5.0), (at + tip, middle), (at, middle + 5.0)];
+                self.drawing.area(outline, color(arm).with_opacity(opacity));
+            }
+        }
+        if !bands.is_empty() {
+            let s = if bands.len() > 1 { "s" } else { "" };
+            lines.push(format!("the band{s} of {}", text::listed(&bands)));
+        }
+        (!lines.is_empty()).then(|| format!("beyond the axis: {}", lines.join("; ")))
+    }
+
+    /// The band of each percentile alone.
+    fn band(&mut self, curve: &[Interval], fill: Color) {
+        let (low, high) = self.plot.domain;
+        let mut runs: Vec<Vec<(f64, f64, usize)>> = vec![Vec::new()];
+        for (percentile, cell) in curve.iter().enumerate() {
+            let inside = cell
+                .alone
+                .map(|(from, to)| (from * 100.0, to * 100.0))
+                .filter(|(from, to)| *from <= high && *to >= low);
+            match inside {
+                Some((from, to)) => {
+                    if let Some(run) = runs.last_mut() {
+                        run.push((from.max(low), to.min(high), percentile));
+                    }
+                }
+                None => runs.push(Vec::new()),
+            }
+        }
+        for run in runs.iter().filter(|run| run.len() > 1) {
+            let at = |value: f64, percentile: usize| {
+                (
+                    self.x.place(value) as f32,
+                    self.y.place(place(percentile)) as f32,
+                )
+            };
+            let up = run
+                .iter()
+                .map(|(from, _, percentile)| at(*from, *percentile));
+            let down = run
+                .iter()
+                .rev()
+                .map(|(_, to, percentile)| at(*to, *percentile));
+            self.drawing.area(up.chain(down).collect(), fill);
+        }
+    }
+
+    /// The name of each arm beside its line, where the lines are farthest apart.
+    fn names(&mut self) {
+        let (plot, font, curves) = (self.plot, self.font, self.subject.curves());
+        let (x, y) = (self.x, self.y);
+        let mut taken: Vec<(f32, f32, f32)> = Vec::new();
+        for (arm, curve) in curves.iter().enumerate().skip(1) {
+            let style = Style::bold(font, color(arm));
+            let text = self
+                .drawing
+                .fitted(&self.analysis.arms[arm].name, style, 150.0);
+            let width = self.drawing.width(&text, style);
+            let at = |curve: &[Interval], percentile: usize| {
+                let value = curve.get(percentile - 1)?.estimate? * 100.0;
+                Some(x.place(value) as f32)
+            };
+            let mut best: Option<(f32, Place, Anchor)> = None;
+            for percentile in (8..=94).step_by(2) {
+                let Some(here) = at(curve, percentile) else {
+                    continue;
+                };
+                let height = y.place(percentile as f64) as f32 + font * 0.35;
+                for (anchor, from, to) in [
+                    (Anchor::Start, here + 8.0, here + 8.0 + width),
+                    (Anchor::End, here - 8.0 - width, here - 8.0),
+                ] {
+                    if from < plot.left + 4.0 || to > plot.right - 4.0 {
+                        continue;
+                    }
+                    // The distance of the text to the nearest other line, name or the zero line.
+                    let lines = curves
+                        .iter()
+                        .enumerate()
+                        .skip(1)
+                        .filter(|(other, _)| *other != arm);
+                    let lines = lines.flat_map(|(_, other)| {
+                        (percentile.saturating_sub(3).max(1)..=(percentile + 3).min(99))
+                            .filter_map(|near| at(other, near))
+                    });
+                    let zero = x.place(0.0) as f32;
+                    let gap = |place: f32| {
+                        if place < from {
+                            from - place
+                        } else if place > to {
+                            place - to
+                        } else {
+                            -20.0
+                        }
+                    };
+                    let own = (percentile.saturating_sub(4).max(1)..=(percentile + 4).min(99))
+                        .filter_map(|near| at(curve, near))
+                        .map(|place| {
+                            if place > from && place < to {
+                                -30.0
+                            } else {
+                                40.0
+                            }
+                        });
+                    let mut clear = lines.chain([zero]).map(gap).chain(own).fold(60.0, f32::min);
+                    for (left, right, line) in &taken {
+                        if (line - height).abs() < font * 1.5
+                            && from < right + 8.0
+                            && to > left - 8.0
+                        {
+                            clear = -100.0;
+                        }
+                    }
+                    if best.as_ref().is_none_or(|(most, ..)| clear > *most) {
+                        let x = if anchor == Anchor::Start { from } else { to };
+                        best = Some((clear, (x, height), anchor));
+                    }
+                }
+            }
+            if let Some((_, at, anchor)) = best {
+                let left = Drawing::left(at, anchor, width);
+                taken.push((left, left + width, at.1));
+                self.label(at, anchor, style, &text);
+            }
+        }
+    }
 }
 
 fn place(percentile: usize) -> f64 {
     percentile as f64 + 1.0
-}
-
-/// The parts of a curve that lie in the plot, to its edges.
-fn pieces(
-    curve: &[Interval],
-    of: fn(&Interval) -> Option<f64>,
-    plot: &Plot,
-    x: &Changes,
-    y: &Linear,
-) -> Vec<Vec<Place>> {
-    let (left, right) = (f64::from(plot.left), f64::from(plot.right));
-    let mut pieces: Vec<Vec<Place>> = vec![Vec::new()];
-    let mut last: Option<(f64, f64)> = None;
-    for (percentile, cell) in curve.iter().enumerate() {
-        let value = of(cell).filter(|value| value.is_finite());
-        let here = value.map(|value| (x.place(value * 100.0), y.place(place(percentile))));
-        let is_inside = |(at, _): (f64, f64)| (left..=right).contains(&at);
-        // Where the line to the last point crosses an edge.
-        let crossing = here.zip(last).and_then(|(here, last)| {
-            let outside = [here, last].into_iter().find(|one| !is_inside(*one))?;
-            let edge = outside.0.clamp(left, right);
-            let share = (edge - last.0) / (here.0 - last.0);
-            (is_inside(here) || is_inside(last))
-                .then_some((edge, last.1 + share * (here.1 - last.1)))
-        });
-        let entering = crossing.filter(|_| here.is_some_and(is_inside));
-        if here.is_none() || entering.is_some() {
-            pieces.push(Vec::new());
-        }
-        if let Some(piece) = pieces.last_mut() {
-            let points = crossing
-                .into_iter()
-                .chain(here.filter(|one| is_inside(*one)));
-            piece.extend(points.map(|(x, y)| (x as f32, y as f32)));
-        }
-        last = here;
-    }
-    pieces.retain(|piece| piece.len() > 1);
-    pieces
 }
 
 /// The percentiles at which values are beyond an end of the axis, in runs, each with whether it is the right end.
@@ -688,178 +725,3 @@ const DRAWN: [Ends; 3] = [
     |cell| cell.alone,
     |cell| cell.together,
 ];
-
-/// Arrows at the edges where lines and bands go on, and a sentence that names them: `beyond the axis: a at P98–P99; the band of b`.
-fn marks(
-    drawing: &mut Drawing,
-    analysis: &Analysis,
-    subject: Subject<'_>,
-    plot: &Plot,
-    y: &Linear,
-) -> Option<String> {
-    let (mut lines, mut bands) = (Vec::new(), Vec::new());
-    for (arm, curve) in subject.curves().iter().enumerate().skip(1) {
-        let name = analysis.arms[arm].name.as_str();
-        let drawn = if subject.is_main() { 3 } else { 2 };
-        let [line, band @ ..] = &DRAWN[..drawn] else {
-            continue;
-        };
-        let all = beyond(curve, *line, plot.domain);
-        let mut at: Vec<usize> = all.iter().flat_map(|(_, run)| run.clone()).collect();
-        at.sort_unstable();
-        if let Some(at) = text::ranges(at.into_iter()) {
-            lines.push(format!("{name} at {at}"));
-        }
-        let cut = band.iter().flat_map(|of| beyond(curve, *of, plot.domain));
-        let cut: Vec<(bool, Vec<usize>)> = cut.collect();
-        if !cut.is_empty() {
-            bands.push(name);
-        }
-        let of_line = all.into_iter().map(|run| (run, 1.0));
-        for ((is_right, run), opacity) in cut.into_iter().map(|run| (run, 0.4)).chain(of_line) {
-            let middle =
-                (run.first().copied().unwrap_or(0) + run.last().copied().unwrap_or(0)) as f64 / 2.0;
-            let (at, tip) = if is_right {
-                (plot.right + 1.0, 7.0)
-            } else {
-                (plot.left - 1.0, -7.0)
-            };
-            let middle = y.place(middle) as f32;
-            drawing.shapes.push(Shape::Area {
-                outline: vec![(at, middle - 5.0), (at + tip, middle), (at, middle + 5.0)],
-                fill: color(arm).with_opacity(opacity),
-            });
-        }
-    }
-    if !bands.is_empty() {
-        let s = if bands.len() > 1 { "s" } else { "" };
-        lines.push(format!("the band{s} of {}", text::listed(&bands)));
-    }
-    (!lines.is_empty()).then(|| format!("beyond the axis: {}", lines.join("; ")))
-}
-
-fn band(
-    drawing: &mut Drawing,
-    curve: &[Interval],
-    of: Ends,
-    plot: &Plot,
-    x: &Changes,
-    y: &Linear,
-    fill: Color,
-) {
-    let (low, high) = plot.domain;
-    let mut runs: Vec<Vec<(f64, f64, usize)>> = vec![Vec::new()];
-    for (percentile, cell) in curve.iter().enumerate() {
-        let inside = of(cell)
-            .map(|(from, to)| (from * 100.0, to * 100.0))
-            .filter(|(from, to)| *from <= high && *to >= low);
-        match inside {
-            Some((from, to)) => {
-                if let Some(run) = runs.last_mut() {
-                    run.push((from.max(low), to.min(high), percentile));
-                }
-            }
-            None => runs.push(Vec::new()),
-        }
-    }
-    for run in runs.iter().filter(|run| run.len() > 1) {
-        let at = |value: f64, percentile: usize| {
-            (x.place(value) as f32, y.place(place(percentile)) as f32)
-        };
-        let up = run
-            .iter()
-            .map(|(from, _, percentile)| at(*from, *percentile));
-        let down = run
-            .iter()
-            .rev()
-            .map(|(_, to, percentile)| at(*to, *percentile));
-        drawing.shapes.push(Shape::Area {
-            outline: up.chain(down).collect(),
-            fill,
-        });
-    }
-}
-
-/// The name of each arm beside its line, where the lines are farthest apart.
-fn names(
-    drawing: &mut Drawing,
-    analysis: &Analysis,
-    curves: &[Vec<Interval>],
-    plot: &Plot,
-    x: &Changes,
-    y: &Linear,
-    font: f32,
-) {
-    let mut taken: Vec<(f32, f32, f32)> = Vec::new();
-    for (arm, curve) in curves.iter().enumerate().skip(1) {
-        let text = drawing.fitted(&analysis.arms[arm].name, font, true, 150.0);
-        let width = drawing.width(&text, font, true);
-        let at = |curve: &[Interval], percentile: usize| {
-            let value = curve.get(percentile - 1)?.estimate? * 100.0;
-            Some(x.place(value) as f32)
-        };
-        let mut best: Option<(f32, Place, Anchor)> = None;
-        for percentile in (8..=94).step_by(2) {
-            let Some(here) = at(curve, percentile) else {
-                continue;
-            };
-            let height = y.place(percentile as f64) as f32 + font * 0.35;
-            for (anchor, from, to) in [
-                (Anchor::Start, here + 8.0, here + 8.0 + width),
-                (Anchor::End, here - 8.0 - width, here - 8.0),
-            ] {
-                if from < plot.left + 4.0 || to > plot.right - 4.0 {
-                    continue;
-                }
-                // The distance of the text to the nearest other line, name or the zero line.
-                let lines = curves
-                    .iter()
-                    .enumerate()
-                    .skip(1)
-                    .filter(|(other, _)| *other != arm);
-                let lines = lines.flat_map(|(_, other)| {
-                    (percentile.saturating_sub(3).max(1)..=(percentile + 3).min(99))
-                        .filter_map(|near| at(other, near))
-                });
-                let zero = x.place(0.0) as f32;
-                let gap = |place: f32| {
-                    if place < from {
-                        from - place
-                    } else if place > to {
-                        place - to
-                    } else {
-                        -20.0
-                    }
-                };
-                let own = (percentile.saturating_sub(4).max(1)..=(percentile + 4).min(99))
-                    .filter_map(|near| at(curve, near))
-                    .map(|place| {
-                        if place > from && place < to {
-                            -30.0
-                        } else {
-                            40.0
-                        }
-                    });
-                let mut clear = lines.chain([zero]).map(gap).chain(own).fold(60.0, f32::min);
-                for (left, right, line) in &taken {
-                    if (line - height).abs() < font * 1.5 && from < right + 8.0 && to > left - 8.0 {
-                        clear = -100.0;
-                    }
-                }
-                if best.as_ref().is_none_or(|(most, ..)| clear > *most) {
-                    let x = if anchor == Anchor::Start { from } else { to };
-                    best = Some((clear, (x, height), anchor));
-                }
-            }
-        }
-        if let Some((_, at, anchor)) = best {
-            let left = if anchor == Anchor::Start {
-                at.0
-            } else {
-                at.0 - width
-            };
-            taken.push((left, left + width, at.1));
-            label(drawing, at, anchor, font, true, color(arm), &text);
-        }
-    }
-}

@@ -117,6 +117,12 @@ impl Page<'_> {
         self.body.push_str(text);
     }
 
+    /// Starts a section.
+    fn section(&mut self, id: &str, title: &str) {
+        let title = escaped(title);
+        let _ = writeln!(self.body, "<section id=\"{id}\"><h2>{title}</h2>");
+    }
+
     fn paragraph(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p>{}</p>", with_code(text));
     }
@@ -337,11 +343,7 @@ impl Page<'_> {
     fn overall(&mut self) {
         let group = &self.analysis.groups[0];
         let metric = &self.analysis.settings.metric;
-        let _ = writeln!(
-            self.body,
-            "<section id=\"all\"><h2>{} change by percentile</h2>",
-            escaped(&metric.name)
-        );
+        self.section("all", &format!("{} change by percentile", metric.name));
         self.slider();
         self.chart(Subject::Group(group), &[Size::Wide, Size::Narrow]);
         let note = format!(
@@ -368,11 +370,7 @@ impl Page<'_> {
             return;
         };
         let metric = &analysis.settings.metric;
-        let _ = writeln!(
-            self.body,
-            "<section id=\"paths\"><h2>{} change of each path</h2>",
-            escaped(&metric.name)
-        );
+        self.section("paths", &format!("{} change of each path", metric.name));
         self.chart(Subject::Paths(paths), &[Size::Wide, Size::Narrow]);
         self.list("verdicts", &text::paths(analysis));
         let (less, more) = (metric.less(), metric.more());
@@ -384,16 +382,9 @@ impl Page<'_> {
              Wilson’s intervals, simultaneous over all shares of this list (Bonferroni).</p>\n",
         );
         self.add(&note);
-        let table = tables::paths(analysis, paths);
-        self.add(&table);
-        let queries: Vec<(String, String)> = analysis
-            .arms
-            .iter()
-            .zip(&paths.queries)
-            .skip(1)
-            .map(|(arm, query)| (arm.name.clone(), query.clone()))
-            .collect();
-        self.queries(&queries);
+        self.add(&tables::paths(analysis, paths));
+        let arms = analysis.arms.iter().zip(&paths.queries).skip(1);
+        self.queries(arms.map(|(arm, query)| (arm.name.as_str(), query.as_str())));
         self.add("</section>\n");
     }
 
@@ -439,8 +430,7 @@ impl Page<'_> {
         if let Some(note) = parts.note() {
             let _ = writeln!(self.body, "<p class=\"note\">{}</p>", escaped(&note));
         }
-        let table = tables::parts(analysis, parts);
-        self.add(&table);
+        self.add(&tables::parts(analysis, parts));
         self.query(&parts.query);
         self.add("</section>\n");
     }
@@ -702,12 +692,11 @@ impl Page<'_> {
         }
         self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; arrows mark lines and bands that are beyond it.</p>\n");
         let less = analysis.settings.metric.less();
-        let table = tables::subgroups(
+        self.add(&tables::subgroups(
             analysis,
             &groups,
             &format!("{title}: change of {}", analysis.settings.metric.name),
-        );
-        self.add(&table);
+        ));
         self.add(&format!(
             "<p class=\"note\">“{}{} in” is the share of {} {less}{}; ties count half. p is from {}, corrected for all comparisons of subgroups on this page \
              (Holm). Intervals are 95 % each. Colour marks p below 0.05; a chart is pale if no arm has one.</p>\n",
@@ -721,15 +710,12 @@ impl Page<'_> {
             if analysis.is_paired { " than the baseline" } else { "" },
             if analysis.is_paired { "Wilcoxon’s signed-rank test of the ratios" } else { "the Mann–Whitney test" },
         ));
-        let queries: Vec<(String, String)> = groups
-            .iter()
-            .map(|group| (group.title.clone(), group.curve_query.clone()))
-            .collect();
-        self.queries(&queries);
+        let queries = groups.iter();
+        self.queries(queries.map(|group| (group.title.as_str(), group.curve_query.as_str())));
         self.add("</section>\n");
     }
 
-    fn queries(&mut self, queries: &[(String, String)]) {
+    fn queries<'a>(&mut self, queries: impl Iterator<Item = (&'a str, &'a str)>) {
         self.add("<details class=\"query\"><summary>Queries</summary>\n");
         for (title, query) in queries {
             let command = self.command(query);
@@ -750,19 +736,14 @@ impl Page<'_> {
         let analysis = self.analysis;
         let group = &analysis.groups[0];
         let metric = &analysis.settings.metric;
-        let _ = writeln!(
-            self.body,
-            "<section id=\"times\"><h2>{}</h2>",
-            escaped(&metric.name)
-        );
+        self.section("times", &metric.name);
         let caption = format!(
             "{} of {}{}, and the change of the other arms",
             metric.name,
             analysis.arms[0].name,
             metric.in_unit()
         );
-        let table = tables::times(analysis, group, &caption);
-        self.add(&table);
+        self.add(&tables::times(analysis, group, &caption));
         let of = if metric.is_ttlb() {
             "Means cover completed transfers. "
         } else {
@@ -784,12 +765,11 @@ impl Page<'_> {
             return;
         };
         self.add("<section id=\"loss\"><h2>Packet loss</h2>\n");
-        let table = tables::losses(
+        self.add(&tables::losses(
             analysis,
             core::slice::from_ref(all),
             "Packets declared lost, as a share of packets sent, per connection",
-        );
-        self.add(&table);
+        ));
         self.query(&all.query);
         if analysis.loss.len() > 1 {
             let table = tables::losses(analysis, &analysis.loss[1..], "Packet loss by site");
@@ -797,11 +777,8 @@ impl Page<'_> {
                 self.body,
                 "<details><summary>By site</summary>{table}</details>"
             );
-            let queries: Vec<(String, String)> = analysis.loss[1..]
-                .iter()
-                .map(|group| (group.title.clone(), group.query.clone()))
-                .collect();
-            self.queries(&queries);
+            let queries = analysis.loss[1..].iter();
+            self.queries(queries.map(|group| (group.title.as_str(), group.query.as_str())));
         }
         self.add("</section>\n");
     }
@@ -812,8 +789,7 @@ impl Page<'_> {
             return;
         }
         self.add("<section id=\"ended\"><h2>Completed and incomplete transfers</h2>\n");
-        let table = tables::finished_only(analysis);
-        self.add(&table);
+        self.add(&tables::finished_only(analysis));
         self.add(
             "<p class=\"note\">A connection that never completed has no TTLB. If it were left out, an arm that makes the slowest transfers fail would look \
              faster. Percentiles and “faster in” therefore rank it behind all completed transfers; a percentile that falls on such a \

@@ -4,16 +4,16 @@ use core::fmt::Write;
 
 use super::{
     analysis::{Analysis, Group},
-    figure::{Drawing, Size, color},
+    figure::{Size, color},
     format::percent,
     queries::Subgroup,
     settings::Sweep,
     text::of_metric,
 };
 use crate::{
-    chart::{FRAME, GRID, INK, MUTED},
+    drawing::{Drawing, FRAME, GRID, INK, MUTED},
     scale::{Changes, Extent},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Place, Scene, Stroke, Style},
     statistics::bootstrap::Interval,
 };
 
@@ -72,6 +72,7 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
         (Size::Narrow | Size::Small, _) => (390.0, 1),
     };
     let font = size.font();
+    let (plain, bold) = (Style::plain(font, INK), Style::bold(font, INK));
     let mut drawing = Drawing::new();
     let top = legend(&mut drawing, analysis, width, font);
     let room = width / columns as f32;
@@ -80,9 +81,9 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
     for (place, panel) in sweep.panels.iter().enumerate() {
         let left = (place % columns) as f32 * room;
         let top = top + (place / columns) as f32 * (HEAD + HEIGHT + FOOT);
-        let title = drawing.fitted(&panel.title, font, true, room - LEFT - RIGHT);
+        let title = drawing.fitted(&panel.title, bold, room - LEFT - RIGHT);
         let at = (left + LEFT, top + font + 2.0);
-        drawing.text(at, Anchor::Start, font, true, INK, title);
+        drawing.text(at, Anchor::Start, bold, title);
         let y = Changes::new(
             domain,
             (f64::from(top + HEAD + HEIGHT), f64::from(top + HEAD)),
@@ -107,11 +108,11 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
     let rows = sweep.panels.len().div_ceil(columns) as f32;
     let mut height = top + rows * (HEAD + HEIGHT + FOOT) + font + 8.0;
     let at = (width / 2.0, height - 6.0);
-    drawing.text(at, Anchor::Middle, font, false, INK, sweep.axis.clone());
+    drawing.text(at, Anchor::Middle, plain, sweep.axis.clone());
     if is_cut {
         let at = (LEFT, height + font - 4.0);
         let text = "arrows mark intervals that are longer than the axis";
-        drawing.text(at, Anchor::Start, font - 1.0, false, MUTED, text);
+        drawing.text(at, Anchor::Start, Style::plain(font - 1.0, MUTED), text);
         height += font + 4.0;
     }
     Scene {
@@ -130,19 +131,16 @@ pub(super) fn chart(analysis: &Analysis, sweep: &Sweep, size: Size) -> Scene {
 /// The names of the arms, in lines as wide as the chart. Returns where they end.
 fn legend(drawing: &mut Drawing, analysis: &Analysis, width: f32, font: f32) -> f32 {
     let (mut left, mut top) = (6.0, 6.0);
+    let style = Style::plain(font, INK);
     for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
-        let name = drawing.fitted(&one.name, font, false, width - 30.0);
-        let length = drawing.width(&name, font, false) + 36.0;
+        let name = drawing.fitted(&one.name, style, width - 30.0);
+        let length = drawing.width(&name, style) + 36.0;
         if left + length > width && left > 6.0 {
             (left, top) = (6.0, top + 20.0);
         }
-        drawing.shapes.push(Shape::Dots {
-            places: vec![(left + 6.0, top + 6.0)],
-            radius: 4.5,
-            fill: color(arm),
-        });
+        drawing.dots(vec![(left + 6.0, top + 6.0)], 4.5, color(arm));
         let at = (left + 16.0, top + 10.5);
-        drawing.text(at, Anchor::Start, font, false, INK, name);
+        drawing.text(at, Anchor::Start, style, name);
         left += length;
     }
     top + 26.0
@@ -156,16 +154,6 @@ fn axes(
     (left, right): (f32, f32),
     font: f32,
 ) {
-    let mut rule = |from: Place, to: Place, color: Color, width: f32| {
-        drawing.shapes.push(Shape::Lines {
-            lines: vec![vec![from, to]],
-            stroke: Stroke {
-                color,
-                width,
-                dashed: false,
-            },
-        });
-    };
     let marks = Changes::ticks(domain, 5);
     for (value, _) in &marks {
         let at = y.place(*value) as f32;
@@ -174,19 +162,21 @@ fn axes(
         } else {
             (GRID, 1.0)
         };
-        rule((left, at), (right, at), color, width);
+        drawing.line((left, at), (right, at), Stroke::solid(color, width));
     }
     let bottom = y.place(domain.0) as f32;
-    rule((left, bottom), (right, bottom), FRAME, 1.0);
+    let frame = Stroke::solid(FRAME, 1.0);
+    drawing.line((left, bottom), (right, bottom), frame);
+    let style = Style::plain(font - 1.0, MUTED);
     for (value, label) in marks {
         let at = (left - 6.0, y.place(value) as f32 + font * 0.35);
-        drawing.text(at, Anchor::End, font - 1.0, false, MUTED, label);
+        drawing.text(at, Anchor::End, style, label);
     }
     let room = (right - left) / sweep.values.len().max(1) as f32;
     for (place, value) in sweep.values.iter().enumerate() {
-        let value = drawing.fitted(value, font - 1.0, false, room - 2.0);
+        let value = drawing.fitted(value, style, room - 2.0);
         let at = (left + (place as f32 + 0.5) * room, bottom + font + 5.0);
-        drawing.text(at, Anchor::Middle, font - 1.0, false, MUTED, value);
+        drawing.text(at, Anchor::Middle, style, value);
     }
 }
 
@@ -239,37 +229,20 @@ fn line(
             );
         }
     }
-    let stroke = |width: f32, opacity: f32| Stroke {
-        color: color(arm).with_opacity(opacity),
-        width,
-        dashed: false,
-    };
-    drawing.shapes.push(Shape::Lines {
-        lines: bars,
-        stroke: stroke(4.0, 0.3),
-    });
+    let stroke = |width: f32, opacity| Stroke::solid(color(arm).with_opacity(opacity), width);
+    drawing.lines(bars, stroke(4.0, 0.3));
     let is_cut = !cut.is_empty();
-    drawing
-        .shapes
-        .extend(cut.into_iter().map(|outline| Shape::Area {
-            outline,
-            fill: color(arm).with_opacity(0.6),
-        }));
+    for outline in cut {
+        drawing.area(outline, color(arm).with_opacity(0.6));
+    }
     let is_pale = solid.is_empty();
     for (places, fill) in [(solid, color(arm)), (pale, color(arm).with_opacity(PALE))] {
         if !places.is_empty() {
-            drawing.shapes.push(Shape::Dots {
-                places,
-                radius: 3.2,
-                fill,
-            });
+            drawing.dots(places, 3.2, fill);
         }
     }
     pieces.retain(|piece| piece.len() > 1);
-    drawing.shapes.push(Shape::Lines {
-        lines: pieces,
-        stroke: stroke(2.0, if is_pale { PALE } else { 1.0 }),
-    });
+    drawing.lines(pieces, stroke(2.0, if is_pale { PALE } else { 1.0 }));
     is_cut
 }
 

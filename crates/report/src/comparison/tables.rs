@@ -137,21 +137,26 @@ pub(super) fn judged(
     )
 }
 
-fn estimate(
+/// A value, or the sign of an absent one.
+pub(super) fn known<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), write)
+}
+
+/// A p without its equals sign.
+fn bare_p(p: f64) -> String {
+    p_value(p).trim_start_matches("=\u{a0}").to_owned()
+}
+
+/// An estimate with its interval.
+pub(super) fn estimate(
     value: Option<Estimate>,
     write: fn(f64) -> String,
     range: fn((f64, f64)) -> String,
 ) -> String {
-    value.map_or_else(
-        || ABSENT.to_owned(),
-        |value| {
-            format!(
-                "{} <small>{}</small>",
-                write(value.value),
-                range(value.interval)
-            )
-        },
-    )
+    known(value, |value| {
+        let (value, range) = (write(value.value), range(value.interval));
+        format!("{value} <small>{range}</small>")
+    })
 }
 
 /// TTLB: mean and percentiles, a row per arm.
@@ -205,10 +210,9 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
         let mut cells = vec![
             count(times.total()),
             count(times.finished()),
-            completed.map_or_else(
-                || ABSENT.to_owned(),
-                |share| format!("{:.2}\u{a0}%", share.value * 100.0),
-            ),
+            known(completed, |share| {
+                format!("{:.2}\u{a0}%", share.value * 100.0)
+            }),
             if arm == 0 {
                 String::new()
             } else {
@@ -316,11 +320,7 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
         table.part(&head, columns.len());
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
             let rank = group.ranks[arm];
-            let adjusted = group.adjusted[arm];
-            let p = adjusted.map_or_else(
-                || ABSENT.to_owned(),
-                |p| p_value(p).trim_start_matches("=\u{a0}").to_owned(),
-            );
+            let p = known(group.adjusted[arm], bare_p);
             let class = match rank.filter(|_| group.differs(arm)) {
                 Some(rank) if rank.share_less > 0.5 => " class=\"faster\"",
                 Some(rank) if rank.share_less < 0.5 => " class=\"slower\"",
@@ -343,10 +343,9 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
                 };
                 cells.push(change(&cell));
             }
-            cells.push(rank.map_or_else(
-                || ABSENT.to_owned(),
-                |rank| format!("{:.0}\u{a0}%", rank.share_less * 100.0),
-            ));
+            cells.push(known(rank, |rank| {
+                format!("{:.0}\u{a0}%", rank.share_less * 100.0)
+            }));
             cells.push(format!("<td{class}>{p}</td>"));
             table.row(&one.name, Some(arm), &cells);
         }
@@ -367,12 +366,7 @@ pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -
         "difference of P90",
     ];
     let mut table = Table::new(caption, &columns);
-    let loss = |value: Option<f64>| {
-        value.map_or_else(
-            || ABSENT.to_owned(),
-            |value| format!("{:.2}\u{a0}%", value / 100.0),
-        )
-    };
+    let loss = |value: Option<f64>| known(value, |value| format!("{:.2}\u{a0}%", value / 100.0));
     for group in groups {
         if groups.len() > 1 {
             table.part(&group.title, columns.len());
@@ -449,27 +443,17 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
             Some(_) => None,
             None => counts.share_from(1),
         };
-        let share = share.map_or_else(
-            || ABSENT.to_owned(),
-            |share| format!("{:.1}\u{a0}%", share * 100.0),
-        );
+        let share = known(share, |share| format!("{:.1}\u{a0}%", share * 100.0));
         let mut cells = vec![
             if first == "connections" {
                 count(counts.total())
             } else {
                 share
             },
-            counts.mean().map_or_else(
-                || ABSENT.to_owned(),
-                |mean| unit(format!("{mean:.decimals$}")),
-            ),
+            known(counts.mean(), |mean| unit(format!("{mean:.decimals$}"))),
         ];
         for share in [0.5, 0.9, 0.99] {
-            cells.push(
-                counts
-                    .percentile(share)
-                    .map_or_else(|| ABSENT.to_owned(), |value| unit(count(value))),
-            );
+            cells.push(known(counts.percentile(share), |value| unit(count(value))));
         }
         cells.push(match table.differences[arm] {
             None if arm == 0 => String::new(),
@@ -536,7 +520,6 @@ pub(super) fn balance(analysis: &Analysis) -> String {
         "farthest from expected",
     ];
     let mut table = Table::new("Balance of the arms", &columns);
-    let bare = |p: f64| p_value(p).trim_start_matches("=\u{a0}").to_owned();
     for test in &analysis.balance {
         let cell = &test.farthest;
         let head = match test.left_out {
@@ -554,8 +537,8 @@ pub(super) fn balance(analysis: &Analysis) -> String {
                 test.strata.to_string(),
                 format!("{:.2}", test.statistic),
                 test.degrees.to_string(),
-                bare(test.p),
-                bare(test.adjusted),
+                bare_p(test.p),
+                bare_p(test.adjusted),
                 format!(
                     "{} <small>{}: {} of {}, expected {:.0}</small>",
                     escaped(&cell.stratum),

@@ -2,7 +2,8 @@
 
 use super::data::{Interval, Run, Step};
 use crate::{
-    chart::{Chart, MUTED, Size},
+    chart::{Chart, Size},
+    drawing::MUTED,
     scale::{Unit, ticks},
     scene::{Color, Place, Scene},
 };
@@ -93,7 +94,7 @@ pub(super) fn latency(run: &Run, size: Size) -> Option<Scene> {
     for (_, color, steps) in series.into_iter().rev() {
         wide_steps(&mut chart, run, color, steps);
     }
-    Some(chart.scene)
+    Some(chart.scene())
 }
 
 /// The shortest last interval that has a rate, as a share of the others.
@@ -128,7 +129,7 @@ pub(super) fn rate(run: &Run, size: Size) -> Option<Scene> {
     if has_errors {
         steps(&mut chart, run, RED, errors);
     }
-    Some(chart.scene)
+    Some(chart.scene())
 }
 
 /// The place of a share on the axis of percentiles: the number of nines.
@@ -176,7 +177,7 @@ pub(super) fn percentiles(run: &Run, size: Size) -> Option<Scene> {
         let line: Vec<Place> = line.collect();
         chart.line(line, color, 1.8);
     }
-    Some(chart.scene)
+    Some(chart.scene())
 }
 
 /// The ratio of each round, of up to three series, on a logarithmic axis around 1.
@@ -222,5 +223,5 @@ pub(super) fn ratios(series: &[(String, Vec<Option<f64>>)], size: Size) -> Optio
         }
         chart.lines(lines, color, 3.0);
     }
-    Some(chart.scene)
+    Some(chart.scene())
 }

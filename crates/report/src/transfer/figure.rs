@@ -1,9 +1,9 @@
 //! The static picture: columns of arms, rows of panels, and shared axes.
 
 use crate::{
-    font::Fonts,
+    drawing::{Drawing, FRAME, GRID, INK, MUTED},
     scale::{Linear, Unit, ticks},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke, Style},
 };
 
 use super::{
@@ -12,11 +12,7 @@ use super::{
     thin,
 };
 
-const INK: Color = Color::solid(0x1a_1a1a);
-const MUTED: Color = Color::solid(0x5c_6068);
 const FAINT: Color = Color::solid(0x8a_8f98);
-const GRID: Color = Color::solid(0xe8_e9ec);
-const FRAME: Color = Color::solid(0xb9_bdc4);
 const RECOVERY: Color = Color::solid(0xc8_102e).with_opacity(0.08);
 const BLOCKED: Color = Color::solid(0x7b_4fa3).with_opacity(0.14);
 const HALO: Color = Color::solid(0xff_ffff).with_opacity(0.8);
@@ -27,8 +23,9 @@ const GUTTER: f32 = 58.0;
 const GAP: f32 = 20.0;
 const HEADING: f32 = 27.0;
 const LANE: f32 = 15.0;
-/// The size of notes over data.
-const NOTE: f32 = 11.5;
+/// Notes over data, and ticks.
+const NOTE: Style = Style::plain(11.5, MUTED);
+const LEGEND: Style = Style::plain(12.5, MUTED);
 const ROW_GAP: f32 = 14.0;
 const BLOCK_GAP: f32 = 22.0;
 const AXIS: f32 = 44.0;
@@ -40,14 +37,13 @@ pub(super) fn scene(picture: &Picture) -> Scene {
     let width = [980.0, 1240.0, 1420.0, 1560.0][columns - 1];
     let end = picture.arms.iter().map(clean::end).fold(0.0, f64::max);
     let mut figure = Figure {
-        fonts: Fonts::new(),
         rows: panel::rows(picture),
         picture,
         time: (0.0, if end > 0.0 { end * 1.02 } else { 1.0 }),
         columns,
         column: (width - 2.0 * MARGIN - GUTTER - GAP * (columns - 1) as f32) / columns as f32,
         y: MARGIN,
-        shapes: Vec::new(),
+        drawing: Drawing::new(),
     };
     figure.title(width);
     let blocks = picture.arms.chunks(columns);
@@ -63,7 +59,7 @@ pub(super) fn scene(picture: &Picture) -> Scene {
         height: figure.y + MARGIN - 6.0,
         title: picture.title.clone(),
         description: picture.subtitle.clone(),
-        shapes: figure.shapes,
+        shapes: figure.drawing.shapes,
     }
 }
 
@@ -74,7 +70,6 @@ fn columns(arms: usize) -> usize {
 }
 
 struct Figure<'a> {
-    fonts: Option<Fonts>,
     picture: &'a Picture,
     rows: Vec<(&'static Row, Vec<&'static Series>)>,
     time: (f64, f64),
@@ -83,7 +78,7 @@ struct Figure<'a> {
     column: f32,
     /// The current height, from the top.
     y: f32,
-    shapes: Vec<Shape>,
+    drawing: Drawing,
 }
 
 /// The place of a panel and its scales.
@@ -100,15 +95,17 @@ struct Panel {
 impl Figure<'_> {
     fn title(&mut self, width: f32) {
         let room = width - 2.0 * MARGIN;
-        let title = self.fitted(&self.picture.title, 18.0, true, room);
+        let style = Style::bold(18.0, INK);
+        let title = self.drawing.fitted(&self.picture.title, style, room);
         self.y += 16.0;
-        self.text((MARGIN, self.y), Anchor::Start, 18.0, true, INK, title);
+        self.text((MARGIN, self.y), Anchor::Start, style, title);
         let summaries = self.picture.summaries();
         let texts = summaries.iter().map(|text| (INK, text.as_str()));
         for (fill, text) in texts.chain([(MUTED, self.picture.subtitle.as_str())]) {
-            for line in self.wrapped(text, 13.0, room) {
+            let style = Style::plain(13.0, fill);
+            for line in self.wrapped(text, style, room) {
                 self.y += 20.0;
-                self.text((MARGIN, self.y), Anchor::Start, 13.0, false, fill, line);
+                self.text((MARGIN, self.y), Anchor::Start, style, line);
             }
         }
         self.y += 14.0;
@@ -162,12 +159,13 @@ impl Figure<'_> {
         self.y += 20.0;
         for (column, arm) in arms.iter().enumerate() {
             let left = self.left(column);
-            let label = self.fitted(&arm.label, 15.0, true, self.column);
-            self.text((left, self.y), Anchor::Start, 15.0, true, INK, label);
+            let style = Style::bold(15.0, INK);
+            let label = self.drawing.fitted(&arm.label, style, self.column);
+            self.text((left, self.y), Anchor::Start, style, label);
             if notes {
-                let note = self.fitted(&arm.note, 12.5, false, self.column);
+                let note = self.drawing.fitted(&arm.note, LEGEND, self.column);
                 let at = (left, self.y + 18.0);
-                self.text(at, Anchor::Start, 12.5, false, MUTED, note);
+                self.text(at, Anchor::Start, LEGEND, note);
             }
         }
         self.y += if notes { 24.0 } else { 6.0 };
@@ -177,8 +175,9 @@ impl Figure<'_> {
     fn heading(&mut self, row: &Row, series: &[&Series], first: bool) {
         let baseline = self.y + HEADING - 9.0;
         let mut x = self.left(0);
-        self.text((x, baseline), Anchor::Start, 13.0, true, INK, row.title);
-        x += self.width(row.title, 13.0, true) + 18.0;
+        let style = Style::bold(13.0, INK);
+        self.text((x, baseline), Anchor::Start, style, row.title);
+        x += self.drawing.width(row.title, style) + 18.0;
         for series in series {
             let middle = baseline - 4.0;
             self.swatch(series, x, middle);
@@ -187,26 +186,17 @@ impl Figure<'_> {
             } else {
                 21.0
             };
-            self.text(
-                (x, baseline),
-                Anchor::Start,
-                12.5,
-                false,
-                MUTED,
-                series.label,
-            );
-            x += self.width(series.label, 12.5, false) + 16.0;
+            self.text((x, baseline), Anchor::Start, LEGEND, series.label);
+            x += self.drawing.width(series.label, LEGEND) + 16.0;
         }
         for (fill, opacity, name, of) in SHADES {
             if first && self.picture.arms.iter().any(|arm| !of(arm).is_empty()) {
-                self.shapes.push(Shape::Rect {
-                    at: (x, baseline - 10.0),
-                    size: (16.0, 12.0),
-                    fill: fill.with_opacity(opacity),
-                });
+                let at = (x, baseline - 10.0);
+                self.drawing
+                    .rect(at, (16.0, 12.0), fill.with_opacity(opacity));
                 let at = (x + 22.0, baseline);
-                self.text(at, Anchor::Start, 12.5, false, MUTED, name);
-                x += self.width(name, 12.5, false) + 38.0;
+                self.text(at, Anchor::Start, LEGEND, name);
+                x += self.drawing.width(name, LEGEND) + 38.0;
             }
         }
         self.y += HEADING;
@@ -214,30 +204,23 @@ impl Figure<'_> {
 
     fn swatch(&mut self, series: &Series, x: f32, middle: f32) {
         match series.kind {
-            Kind::Dots => self.shapes.push(Shape::Dots {
-                places: vec![(x + 3.0, middle)],
-                radius: 3.5,
-                fill: series.color,
-            }),
-            Kind::Crosses => self.shapes.push(Shape::Crosses {
+            Kind::Dots => self
+                .drawing
+                .dots(vec![(x + 3.0, middle)], 3.5, series.color),
+            Kind::Crosses => self.drawing.shapes.push(Shape::Crosses {
                 places: vec![(x + 8.0, middle)],
                 arm: 3.0,
-                stroke: line(series.color, 1.6),
+                stroke: Stroke::solid(series.color, 1.6),
             }),
             Kind::Steps | Kind::Area => {
+                let mut y = middle;
                 if series.kind == Kind::Area {
-                    self.shapes.push(Shape::Rect {
-                        at: (x, middle - 1.0),
-                        size: (16.0, 6.0),
-                        fill: series.color.with_opacity(0.25),
-                    });
+                    y -= 1.0;
+                    let fill = series.color.with_opacity(0.25);
+                    self.drawing.rect((x, y), (16.0, 6.0), fill);
                 }
-                let y = if series.kind == Kind::Area {
-                    middle - 1.0
-                } else {
-                    middle
-                };
-                self.lines(vec![vec![(x, y), (x + 16.0, y)]], line(series.color, 1.8));
+                let stroke = Stroke::solid(series.color, 1.8);
+                self.drawing.line((x, y), (x + 16.0, y), stroke);
             }
         }
     }
@@ -246,11 +229,8 @@ impl Figure<'_> {
         for (fill, _, _, of) in SHADES {
             for (from, to) in of(arm) {
                 let (from, to) = (panel.x.place(*from) as f32, panel.x.place(*to) as f32);
-                self.shapes.push(Shape::Rect {
-                    at: (from, panel.top),
-                    size: ((to - from).max(0.5), panel.bottom - panel.top),
-                    fill,
-                });
+                let size = ((to - from).max(0.5), panel.bottom - panel.top);
+                self.drawing.rect((from, panel.top), size, fill);
             }
         }
         self.grid(row, panel, first);
@@ -272,7 +252,7 @@ impl Figure<'_> {
             (panel.left, panel.bottom),
             (panel.right, panel.bottom),
         ];
-        self.lines(vec![corner], line(FRAME, 1.0));
+        self.lines(vec![corner], Stroke::solid(FRAME, 1.0));
     }
 
     fn grid(&mut self, row: &Row, panel: Panel, first: bool) {
@@ -291,10 +271,10 @@ impl Figure<'_> {
             }
             if first {
                 let at = (panel.left - 8.0, y + 4.0);
-                self.text(at, Anchor::End, 11.5, false, MUTED, label);
+                self.text(at, Anchor::End, NOTE, label);
             }
         }
-        self.lines(lines, line(GRID, 1.0));
+        self.lines(lines, Stroke::solid(GRID, 1.0));
     }
 
     fn series(&mut self, row: &Row, series: &Series, arm: &Arm, panel: Panel) {
@@ -304,15 +284,15 @@ impl Figure<'_> {
         }
         let end = arm.line_end(series.key, clean::end(arm));
         match series.kind {
-            Kind::Dots => self.shapes.push(Shape::Dots {
-                places: thin::dots(points, &panel.x, &panel.y),
-                radius: if row.key == "bytes" { 1.3 } else { 1.1 },
-                fill: series.color,
-            }),
-            Kind::Crosses => self.shapes.push(Shape::Crosses {
+            Kind::Dots => {
+                let places = thin::dots(points, &panel.x, &panel.y);
+                let radius = if row.key == "bytes" { 1.3 } else { 1.1 };
+                self.drawing.dots(places, radius, series.color);
+            }
+            Kind::Crosses => self.drawing.shapes.push(Shape::Crosses {
                 places: thin::crosses(points, &panel.x, &panel.y),
                 arm: 2.5,
-                stroke: line(series.color, 1.1),
+                stroke: Stroke::solid(series.color, 1.1),
             }),
             Kind::Steps | Kind::Area => {
                 let mut corners = thin::steps(points, end, &panel.x, &panel.y);
@@ -321,7 +301,7 @@ impl Figure<'_> {
                     let seen = corners.split(|corner| corner.1 < panel.top);
                     let seen = seen.filter(|part| part.len() > 1).map(<[Place]>::to_vec);
                     let seen = seen.collect();
-                    self.lines(seen, line(series.color, 1.5));
+                    self.lines(seen, Stroke::solid(series.color, 1.5));
                     return;
                 }
                 for corner in &mut corners {
@@ -334,13 +314,11 @@ impl Figure<'_> {
                     let mut outline = vec![(first.0, floor)];
                     outline.extend(&corners);
                     outline.push((last.0, floor));
-                    self.shapes.push(Shape::Area {
-                        outline,
-                        fill: series.color.with_opacity(0.22),
-                    });
+                    let fill = series.color.with_opacity(0.22);
+                    self.drawing.area(outline, fill);
                 }
                 let width = if series.kind == Kind::Area { 1.0 } else { 1.5 };
-                self.lines(vec![corners], line(series.color, width));
+                self.lines(vec![corners], Stroke::solid(series.color, width));
             }
         }
     }
@@ -348,10 +326,7 @@ impl Figure<'_> {
     /// The guide lines, dashed, with a label in the first column.
     fn guide(&mut self, row: &Row, data: &Data<'_>, first: bool) {
         let panel = data.panel;
-        let stroke = Stroke {
-            dashed: true,
-            ..line(MUTED, 1.0)
-        };
+        let stroke = Stroke::dashed(MUTED, 1.0);
         if let Some((value, label)) = panel::level(row, &self.picture.guides) {
             let (lo, hi) = panel.y.domain();
             if value < lo || value > hi {
@@ -360,7 +335,7 @@ impl Figure<'_> {
             let y = panel.y.place(value) as f32;
             self.lines(vec![vec![(panel.left, y), (panel.right, y)]], stroke);
             if first {
-                let width = self.width(&label, NOTE, false);
+                let width = self.drawing.width(&label, NOTE);
                 let free = panel.right - panel.left - width - 12.0;
                 let lefts = PLACES.map(|share| panel.left + 6.0 + free * share);
                 let places = [y - 5.0, y + 13.0]
@@ -386,7 +361,7 @@ impl Figure<'_> {
             self.lines(vec![vec![start, end]], stroke);
             if first {
                 let rate = Unit::BitsPerSecond.format(slope * 8000.0);
-                let width = self.width(&rate, NOTE, false);
+                let width = self.drawing.width(&rate, NOTE);
                 let places = [1.0, 0.8, 0.6, 0.4].into_iter().flat_map(|share| {
                     let at = place(ms * share);
                     [(at.0 - 8.0 - width, at.1 + 12.0), (at.0 + 8.0, at.1 + 12.0)]
@@ -398,7 +373,7 @@ impl Figure<'_> {
 
     /// A note at the first of these places that lies in the panel and covers the fewest data.
     fn free_note(&mut self, places: impl Iterator<Item = Place>, text: &str, data: &Data<'_>) {
-        let width = self.width(text, NOTE, false);
+        let width = self.drawing.width(text, NOTE);
         let panel = data.panel;
         let is_inside = |(x, y): &Place| {
             *x >= panel.left
@@ -423,8 +398,8 @@ impl Figure<'_> {
         for (ms, name) in arm.events.iter().rev() {
             let place = x.place(*ms) as f32;
             let text = format!("{name} {}", Unit::Milliseconds.format(*ms));
-            let text = self.fitted(&text, NOTE, false, self.column * 0.7);
-            let width = self.width(&text, NOTE, false) + 8.0;
+            let text = self.drawing.fitted(&text, NOTE, self.column * 0.7);
+            let width = self.drawing.width(&text, NOTE) + 8.0;
             let flipped = place + width > room.1 + GAP * 0.5;
             let (from, to) = if flipped {
                 (place - width, place)
@@ -473,10 +448,7 @@ impl Figure<'_> {
                     .map(|(top, bottom)| vec![(x, *top), (x, *bottom)]),
             );
         }
-        let stroke = Stroke {
-            dashed: true,
-            ..line(FAINT, 1.0)
-        };
+        let stroke = Stroke::dashed(FAINT, 1.0);
         self.lines(lines, stroke);
         for label in labels {
             let (anchor, gap) = if label.flipped {
@@ -495,18 +467,18 @@ impl Figure<'_> {
             for (ms, label) in self.time_ticks() {
                 let (place, right) = (x.place(ms) as f32, self.left(column) + self.column);
                 // The last one must leave room for the first of the next column.
-                let over = place + self.width(&label, 11.5, false) / 2.0 > right + GAP / 2.0;
+                let over = place + self.drawing.width(&label, NOTE) / 2.0 > right + GAP / 2.0;
                 let (place, anchor) = if over {
                     (right + GAP / 2.0, Anchor::End)
                 } else {
                     (place, Anchor::Middle)
                 };
-                self.text((place, self.y + 17.0), anchor, 11.5, false, MUTED, label);
+                self.text((place, self.y + 17.0), anchor, NOTE, label);
             }
             let at = (self.left(column) + self.column, self.y + 36.0);
             if column + 1 == columns {
                 let caption = self.picture.since();
-                self.text(at, Anchor::End, 11.5, false, FAINT, caption);
+                self.text(at, Anchor::End, Style::plain(11.5, FAINT), caption);
             }
         }
         self.y += AXIS;
@@ -527,28 +499,16 @@ impl Figure<'_> {
         MARGIN + GUTTER + column as f32 * (self.column + GAP)
     }
 
-    fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
-        self.fonts
-            .as_ref()
-            .map_or(0.0, |fonts| fonts.width(text, size, bold))
-    }
-
-    fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
-        self.fonts.as_ref().map_or(text.to_owned(), |fonts| {
-            fonts.fitted(text, size, bold, width)
-        })
-    }
-
     /// The lines of a text that are at most this wide.
-    fn wrapped(&self, text: &str, size: f32, width: f32) -> Vec<String> {
+    fn wrapped(&self, text: &str, style: Style, width: f32) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
             match lines.last_mut() {
-                Some(line) if self.width(&format!("{line} {word}"), size, false) <= width => {
+                Some(line) if self.drawing.width(&format!("{line} {word}"), style) <= width => {
                     line.push(' ');
                     line.push_str(word);
                 }
-                _ => lines.push(self.fitted(word, size, false, width)),
+                _ => lines.push(self.drawing.fitted(word, style, width)),
             }
         }
         lines
@@ -556,45 +516,23 @@ impl Figure<'_> {
 
     fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
         if !lines.is_empty() {
-            self.shapes.push(Shape::Lines { lines, stroke });
+            self.drawing.lines(lines, stroke);
         }
     }
 
     /// Small text over data, on its own background.
     fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
-        let width = self.width(text, NOTE, false);
-        let left = match anchor {
-            Anchor::Start => at.0,
-            Anchor::Middle => at.0 - width / 2.0,
-            Anchor::End => at.0 - width,
-        };
-        self.shapes.push(Shape::Rect {
-            at: (left - 2.0, at.1 - 10.0),
-            size: (width + 4.0, 13.0),
-            fill: HALO,
-        });
-        self.text(at, anchor, NOTE, false, MUTED, text);
+        let width = self.drawing.width(text, NOTE);
+        let left = Drawing::left(at, anchor, width);
+        let corner = (left - 2.0, at.1 - 10.0);
+        self.drawing.rect(corner, (width + 4.0, 13.0), HALO);
+        self.text(at, anchor, NOTE, text);
     }
 
-    fn text(
-        &mut self,
-        at: Place,
-        anchor: Anchor,
-        size: f32,
-        bold: bool,
-        fill: Color,
-        text: impl Into<String>,
-    ) {
+    fn text(&mut self, at: Place, anchor: Anchor, style: Style, text: impl Into<String>) {
         let text = text.into();
         if !text.is_empty() {
-            self.shapes.push(Shape::Text {
-                at,
-                anchor,
-                size,
-                bold,
-                fill,
-                text,
-            });
+            self.drawing.text(at, anchor, style, text);
         }
     }
 }
@@ -661,12 +599,4 @@ struct Label {
     lane: usize,
     flipped: bool,
     text: String,
-}
-
-fn line(color: Color, width: f32) -> Stroke {
-    Stroke {
-        color,
-        width,
-        dashed: false,
-    }
 }

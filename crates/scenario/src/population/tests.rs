@@ -152,7 +152,7 @@ fn sizes_are_drawn_by_bins_with_density_falling_with_the_square() {
     let sizes: Vec<u64> = (0..40_000)
         .map(|seed| all.sketch(seed).size_bytes)
         .collect();
-    for ((from, to), expected) in all.size_bins().iter().zip([0.52, 0.28, 0.14, 0.06]) {
+    for ((from, to), expected) in all.sizes.bins.iter().zip([0.52, 0.28, 0.14, 0.06]) {
         let inside: Vec<f64> = sizes
             .iter()
             .filter(|size| (from..to).contains(size))

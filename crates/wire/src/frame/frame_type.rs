@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::{
     BufferFull, Side, VarInt, Writer, error::kind::FrameErrorKind, packet::packet_type::PacketType,
+    varint::contains_varint,
 };
 
 #[cfg(test)]
@@ -274,17 +275,7 @@ impl FrameType {
     }
 }
 
-impl From<VarInt> for FrameType {
-    fn from(code: VarInt) -> Self {
-        Self(code)
-    }
-}
-
-impl From<FrameType> for VarInt {
-    fn from(frame_type: FrameType) -> Self {
-        frame_type.0
-    }
-}
+contains_varint!(FrameType);
 
 impl fmt::Display for FrameType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{BufferFull, VarInt, Writer};
+use crate::{BufferFull, VarInt, Writer, varint::contains_varint};
 
 #[cfg(test)]
 mod tests;
@@ -173,17 +173,7 @@ impl From<u32> for PacketNumber {
     }
 }
 
-impl From<VarInt> for PacketNumber {
-    fn from(number: VarInt) -> Self {
-        Self(number)
-    }
-}
-
-impl From<PacketNumber> for VarInt {
-    fn from(number: PacketNumber) -> Self {
-        number.0
-    }
-}
+contains_varint!(PacketNumber);
 
 impl fmt::Display for PacketNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -118,35 +118,22 @@ fn text(sources: &Sources) -> String {
     }
     let (table, sent) = sources.forwarder.sent();
     let up = sources.up.borrow();
-    let _ = writeln!(
-        text,
-        "# TYPE lastbyte_lb_server_sent_datagrams_total counter"
-    );
-    for (server, sent) in table.servers().iter().zip(sent) {
-        let id = server.id;
-        let _ = writeln!(
-            text,
-            "lastbyte_lb_server_sent_datagrams_total{{server=\"{id}\"}} {sent}"
-        );
-    }
-    let _ = writeln!(text, "# TYPE lastbyte_lb_server_up gauge");
-    for server in table.servers() {
-        let is_up = up.get(&server.id).copied().unwrap_or(true);
-        let _ = writeln!(
-            text,
-            "lastbyte_lb_server_up{{server=\"{}\"}} {}",
-            server.id,
-            u8::from(is_up)
-        );
-    }
-    let _ = writeln!(text, "# TYPE lastbyte_lb_server_share gauge");
-    for (index, server) in table.servers().iter().enumerate() {
-        let share = table.share(index) as f64 / 65_536.0;
-        let _ = writeln!(
-            text,
-            "lastbyte_lb_server_share{{server=\"{}\"}} {share:.4}",
-            server.id
-        );
-    }
+    let mut of_servers = |name: &str, kind: &str, value: &dyn Fn(usize, u64) -> String| {
+        let _ = writeln!(text, "# TYPE {name} {kind}");
+        for (index, server) in table.servers().iter().enumerate() {
+            let (id, value) = (server.id, value(index, server.id));
+            let _ = writeln!(text, "{name}{{server=\"{id}\"}} {value}");
+        }
+    };
+    let name = "lastbyte_lb_server_sent_datagrams_total";
+    of_servers(name, "counter", &|index, _| {
+        sent.get(index).copied().unwrap_or_default().to_string()
+    });
+    of_servers("lastbyte_lb_server_up", "gauge", &|_, id| {
+        u8::from(up.get(&id).copied().unwrap_or(true)).to_string()
+    });
+    of_servers("lastbyte_lb_server_share", "gauge", &|index, _| {
+        format!("{:.4}", table.share(index) as f64 / 65_536.0)
+    });
     text
 }

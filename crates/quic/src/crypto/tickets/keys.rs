@@ -67,16 +67,9 @@ struct TicketKey {
 }
 
 /// There are more than [`KEYS_MAX`] keys, or none, or the AEAD rejects one, which does not happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("between 1 and {KEYS_MAX} ticket keys are needed")]
 pub struct UnfitKeys;
-
-impl fmt::Display for UnfitKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "between 1 and {KEYS_MAX} ticket keys are needed")
-    }
-}
-
-impl std::error::Error for UnfitKeys {}
 
 impl TicketKeys {
     /// The keys derived from these secrets, the newest first. Secrets are random, and not used elsewhere.

@@ -1,6 +1,6 @@
 //! rustls configurations for QUIC, and the sessions created from them.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 use rustls::quic;
@@ -31,37 +31,24 @@ pub struct TlsServer {
 }
 
 /// Why a TLS configuration cannot be used for QUIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// `alpn_protocols` is empty (RFC 9001 §8.1).
+    #[error("QUIC needs an application protocol: set `alpn_protocols`")]
     NoApplicationProtocol,
     /// It has no TLS 1.3 cipher suite that supports QUIC (RFC 9001 §4.2).
+    #[error("QUIC needs a cipher suite of TLS 1.3 that knows of it")]
     NoCipherSuite,
     /// Its crypto provider cannot save sessions: use [`crate::crypto::provider`].
+    #[error("sessions can be saved only with a provider of `crypto::provider`")]
     ClosedProvider,
     /// It issues tickets itself, with its `ticketer`.
+    #[error("the configuration has a `ticketer`, whose tickets allow no 0-RTT")]
     Ticketer,
     /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
+    #[error("in QUIC `max_early_data_size` is 0 or 0xffff_ffff")]
     EarlyDataSize,
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoApplicationProtocol => {
-                "QUIC needs an application protocol: set `alpn_protocols`"
-            }
-            Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
-            Self::ClosedProvider => {
-                "sessions can be saved only with a provider of `crypto::provider`"
-            }
-            Self::Ticketer => "the configuration has a `ticketer`, whose tickets allow no 0-RTT",
-            Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
-        })
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl TlsClient {
     /// Wraps a configuration. To offer 0-RTT set its `enable_early_data`; to log secrets, its `key_log`.

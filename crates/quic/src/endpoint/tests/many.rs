@@ -53,7 +53,10 @@ fn two_hundred_clients_connect_and_close() {
     let statistics = world.server.statistics();
     assert_eq!(statistics.accepted, 200);
     assert_eq!(statistics.closed, 200);
-    assert_eq!(statistics.dropped_for(DropReason::UnknownConnection), 0);
+    assert_eq!(
+        statistics.dropped[DropReason::UnknownConnection as usize],
+        0
+    );
     assert!(world.now.since(START) < Duration::from_secs(2));
 }
 

@@ -10,8 +10,7 @@ impl Page<'_> {
     pub(super) fn ratio(&mut self) {
         let analysis = self.analysis;
         self.add("<section id=\"ratio\"><h2>Sample ratio check</h2>\n");
-        let table = tables::ratio(analysis);
-        self.add(&table);
+        self.add(&tables::ratio(analysis));
         if analysis.is_paired {
             self.paragraph(&match analysis.incomplete_paths {
                 0 => {
@@ -24,8 +23,7 @@ impl Page<'_> {
                 ),
             });
         } else {
-            let table = tables::balance(analysis);
-            self.add(&table);
+            self.add(&tables::balance(analysis));
             let least = analysis.balance.iter().map(|test| test.adjusted);
             let least = least.fold(1.0, f64::min);
             self.paragraph(if least < ALARM {

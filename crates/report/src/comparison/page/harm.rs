@@ -4,9 +4,9 @@ use super::{Page, Subject};
 use crate::comparison::{
     analysis::Analysis,
     figure::Size,
-    format::{self, ABSENT, count, percent, percent_range, points, points_range, signed},
+    format::{self, count, percent, percent_range, points, points_range, signed},
     neighbours::Kind,
-    tables::{Table, judged},
+    tables::{Table, estimate, judged, known},
     text,
 };
 
@@ -39,11 +39,8 @@ impl Page<'_> {
              no value differs significantly.</p>\n",
         );
         self.add(&table(analysis, kinds));
-        let queries: Vec<(String, String)> = kinds
-            .iter()
-            .map(|kind| (kind.name.clone(), kind.query.clone()))
-            .collect();
-        self.queries(&queries);
+        let queries = kinds.iter();
+        self.queries(queries.map(|kind| (kind.name.as_str(), kind.query.as_str())));
         self.add("</section>\n");
     }
 }
@@ -66,18 +63,9 @@ fn table(analysis: &Analysis, kinds: &[Kind]) -> String {
         for (arm, one) in analysis.arms.iter().enumerate() {
             let [rate, delay, dropped] = kind.typical[arm];
             let [change, later, more_dropped] = kind.differences[arm];
-            let less = kind.less[arm].map_or_else(
-                || ABSENT.to_owned(),
-                |less| {
-                    let range = format::share_range(less.interval);
-                    format!("{} <small>{range}</small>", format::share(less.value))
-                },
-            );
+            let less = estimate(kind.less[arm], format::share, format::share_range);
             let number = |value: Option<f64>, unit: &str, scale: f64| {
-                value.map_or_else(
-                    || ABSENT.to_owned(),
-                    |value| format!("{:.2}\u{a0}{unit}", value * scale),
-                )
+                known(value, |value| format!("{:.2}\u{a0}{unit}", value * scale))
             };
             let blank = |text: String| if arm == 0 { String::new() } else { text };
             table.row(

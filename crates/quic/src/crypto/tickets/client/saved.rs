@@ -56,30 +56,18 @@ pub struct SavedSession {
 }
 
 /// Why bytes are not a session that can be resumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedSessionError {
     /// The bytes do not start like a session.
+    #[error("this is not a saved session")]
     NotASession,
     /// They were saved with this version of rustls, and can only be read with that version.
+    #[error("the session was saved with rustls `{0}`, and this is `{RUSTLS_VERSION}`")]
     OtherVersion(String),
     /// They are truncated or corrupt.
+    #[error("the saved session was cut short or changed")]
     Corrupt,
 }
-
-impl fmt::Display for SavedSessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASession => f.write_str("this is not a saved session"),
-            Self::OtherVersion(found) => write!(
-                f,
-                "the session was saved with rustls `{found}`, and this is `{RUSTLS_VERSION}`"
-            ),
-            Self::Corrupt => f.write_str("the saved session was cut short or changed"),
-        }
-    }
-}
-
-impl std::error::Error for SavedSessionError {}
 
 impl SavedSession {
     /// The name of the server.

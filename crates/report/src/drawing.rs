@@ -1,0 +1,89 @@
+//! Shapes that are being drawn, and the fonts that measure their texts.
+
+use crate::{
+    font::Fonts,
+    scene::{Anchor, Color, Place, Shape, Stroke, Style},
+};
+
+pub(crate) const INK: Color = Color::solid(0x1a_1a1a);
+pub(crate) const MUTED: Color = Color::solid(0x5c_6068);
+pub(crate) const GRID: Color = Color::solid(0xe8_e9ec);
+pub(crate) const FRAME: Color = Color::solid(0xb9_bdc4);
+
+/// Shapes in drawing order.
+pub(crate) struct Drawing {
+    fonts: Option<Fonts>,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl Drawing {
+    pub(crate) fn new() -> Self {
+        Self {
+            fonts: Fonts::new(),
+            shapes: Vec::new(),
+        }
+    }
+
+    /// The width of a text.
+    pub(crate) fn width(&self, text: &str, style: Style) -> f32 {
+        let fonts = self.fonts.as_ref();
+        fonts.map_or(0.0, |fonts| fonts.width(text, style.size, style.bold))
+    }
+
+    /// A text, shortened with an ellipsis if it is wider than `width`.
+    pub(crate) fn fitted(&self, text: &str, style: Style, width: f32) -> String {
+        let fonts = self.fonts.as_ref();
+        fonts.map_or_else(
+            || text.to_owned(),
+            |fonts| fonts.fitted(text, style.size, style.bold, width),
+        )
+    }
+
+    pub(crate) fn text(
+        &mut self,
+        at: Place,
+        anchor: Anchor,
+        style: Style,
+        text: impl Into<String>,
+    ) {
+        self.shapes.push(Shape::Text {
+            at,
+            anchor,
+            style,
+            text: text.into(),
+        });
+    }
+
+    pub(crate) fn rect(&mut self, at: Place, size: Place, fill: Color) {
+        self.shapes.push(Shape::Rect { at, size, fill });
+    }
+
+    pub(crate) fn line(&mut self, from: Place, to: Place, stroke: Stroke) {
+        self.lines(vec![vec![from, to]], stroke);
+    }
+
+    pub(crate) fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
+        self.shapes.push(Shape::Lines { lines, stroke });
+    }
+
+    pub(crate) fn area(&mut self, outline: Vec<Place>, fill: Color) {
+        self.shapes.push(Shape::Area { outline, fill });
+    }
+
+    pub(crate) fn dots(&mut self, places: Vec<Place>, radius: f32, fill: Color) {
+        self.shapes.push(Shape::Dots {
+            places,
+            radius,
+            fill,
+        });
+    }
+
+    /// The left edge of a text of this width.
+    pub(crate) fn left(at: Place, anchor: Anchor, width: f32) -> f32 {
+        match anchor {
+            Anchor::Start => at.0,
+            Anchor::Middle => at.0 - width / 2.0,
+            Anchor::End => at.0 - width,
+        }
+    }
+}
