@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{folder, run, stderr, stdout};
+use super::{folder, lastbyte, stderr, stdout};
 
 /// Requests of two arms, of which the second is twice as fast and fails more often.
 fn access_log(connections: usize) -> String {
@@ -32,7 +32,7 @@ fn access_log(connections: usize) -> String {
 fn requests_of_an_access_log_are_compared_by_arm() {
     let folder = folder("report-requests");
     fs::write(folder.join("access.ndjson"), access_log(400)).expect("a log");
-    let output = run(&folder, &["report", "--metric", "ms", "access.ndjson"]);
+    let output = lastbyte(&folder, &["report", "--metric", "ms", "access.ndjson"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(
@@ -50,7 +50,7 @@ fn requests_of_an_access_log_are_compared_by_arm() {
     assert!(row("success").contains("-4.00 points"), "{text}");
     assert!(row("ms p50").contains("-5"), "{text}");
 
-    let output = run(
+    let output = lastbyte(
         &folder,
         &["report", "access.ndjson", "--json", "--baseline", "new"],
     );
@@ -73,7 +73,7 @@ fn requests_of_an_access_log_are_compared_by_arm() {
         ),
         (["--arm-by", "_[\"arm"], "error: "),
     ] {
-        let output = run(
+        let output = lastbyte(
             &folder,
             &[&["report", "access.ndjson"], &options[..]].concat(),
         );
