@@ -19,12 +19,7 @@ pub(crate) fn holds(op: Op, order: Ordering) -> bool {
 }
 
 pub(super) fn call(_: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     let op = match method {
         M::OpLt => Op::Lt,
         M::OpLe => Op::Le,

@@ -21,12 +21,7 @@ pub(super) fn run(vm: &mut Vm, it: &Enumerator, block: &Block<'_>) -> Eval {
 }
 
 pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::Each => match block {
             None => receiver.clone(),
@@ -74,12 +69,7 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval
 
 /// Walks with an index or an object as the second argument of the block.
 pub(super) fn with_second(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        method,
-        args,
-        block,
-        ..
-    } = call;
+    let (_, method, args, block) = call.parts();
     let mut at = match (method, args.first()) {
         (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
         _ => 0,

@@ -11,12 +11,7 @@ use crate::vm::Vm;
 use num_traits::ToPrimitive;
 
 pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     let op = match method {
         M::OpAdd => Op::Add,
         M::OpSub => Op::Sub,
@@ -32,12 +27,7 @@ pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
 }
 
 pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let float = || float_of(receiver).unwrap_or(f64::NAN);
     Ok(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! Range.
 
+use super::array::order;
 use super::string::successors;
 use super::{enumerable, numeric};
 use crate::class::Class;
@@ -54,19 +55,8 @@ pub(crate) fn each(
 }
 
 pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
-        M::Each => {
-            if let Some(block) = block {
-                each(vm, range, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
-            }
-            receiver.clone()
-        }
         M::Begin => range.from.clone(),
         M::End => range.to.clone(),
         M::First if args.is_empty() => {
@@ -99,7 +89,8 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
             value => covers(range, value),
         }),
         M::Step | M::OpMod => return step(vm, receiver, range, args, block),
-        M::Size | M::Count if args.is_empty() && block.is_none() => {
+        M::Size => return size(vm, receiver, range, method),
+        M::Count if args.is_empty() && block.is_none() => {
             return size(vm, receiver, range, method);
         }
         M::Sum
@@ -146,7 +137,7 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         }
         M::Count => return enumerable::count(vm, call),
         M::First => return enumerable::begin(vm, call),
-        _ => return enumerable::as_array(vm, call),
+        _ => return order::call(vm, call),
     })
 }
 
