@@ -1,11 +1,14 @@
 //! The builtins of a stage, as a query calls them.
 
+mod bucket;
+
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
 use crate::reducers::accumulator::{Accumulator, Shares};
 use crate::reducers::column::Column;
+use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::histogram::Histogram;
-use crate::reducers::scope::{Keyed, Reducer, Scope};
+use crate::reducers::scope::{Reducer, Scope};
 use crate::reducers::sort::Sort;
 use crate::reducers::top::Top;
 use crate::tree::Builtin;
@@ -69,6 +72,21 @@ pub(crate) fn call(
                 },
                 first(),
             )
+        }
+        Builtin::First => step_unless_nil(vm, |_| Ok(Accumulator::First(Value::Nil)), first()),
+        Builtin::Last => step_unless_nil(vm, |_| Ok(Accumulator::Last(Value::Nil)), first()),
+        Builtin::Mode => step_unless_nil(vm, |_| Ok(Accumulator::Mode(Box::default())), first()),
+        Builtin::Corr => {
+            arity(args, 2, 2)?;
+            let pair = match args {
+                [x, y] if !x.is_nil() && !y.is_nil() => Value::pair(x.clone(), y.clone()),
+                _ => Value::Nil,
+            };
+            step_unless_nil(vm, |_| Ok(Accumulator::Correlation(Box::default())), pair)
+        }
+        Builtin::Bucket => {
+            arity(args, 2, 2)?;
+            bucket::bucket(vm, &args[0], &args[1])
         }
         Builtin::Group => {
             let value = if args.is_empty() {
@@ -282,9 +300,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
     match &collection {
         Value::Array(list) if reducing => {
             let elements = list.borrow().clone();
-            keyed(vm, Keyed::List, |vm, reducer| {
+            keyed(vm, Keyed::List, |vm, groups| {
                 for (at, element) in elements.into_iter().enumerate() {
-                    in_slot(vm, reducer, at, &Value::size(at), element.clone(), |vm| {
+                    in_slot(vm, groups, at, &Value::size(at), element.clone(), |vm| {
                         vm.call1(block, element)
                     })?;
                 }
@@ -293,9 +311,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
         }
         Value::Hash(table) if reducing => {
             let pairs = table.pairs();
-            keyed(vm, Keyed::List, |vm, reducer| {
+            keyed(vm, Keyed::List, |vm, groups| {
                 for (at, (key, value)) in pairs.into_iter().enumerate() {
-                    in_slot(vm, reducer, at, &key.clone(), value.clone(), |vm| {
+                    in_slot(vm, groups, at, &key.clone(), value.clone(), |vm| {
                         vm.call_pair(block, key, value)
                     })?;
                 }
@@ -335,9 +353,9 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     // The keys are those of a Hash already.
     let entries = table.hashed_pairs();
     if reducing {
-        return keyed(vm, Keyed::Hash, |vm, reducer| {
+        return keyed(vm, Keyed::Hash, |vm, groups| {
             for (at, (_, key, value)) in entries.into_iter().enumerate() {
-                in_slot(vm, reducer, at, &key, value.clone(), |vm| {
+                in_slot(vm, groups, at, &key, value.clone(), |vm| {
                     vm.call1(block, value)
                 })?;
             }
@@ -365,29 +383,41 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     done.map(|()| Value::hash(out))
 }
 
-fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>) -> Eval {
-    vm.reducer(|_| Ok(Reducer::keyed(kind)), step)
+fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Groups) -> Eval<()>) -> Eval {
+    vm.reducer(
+        |_| Ok(Reducer::keyed(kind)),
+        |vm, reducer| match reducer {
+            Reducer::Keyed(groups) => step(vm, groups),
+            _ => Ok(()),
+        },
+    )
 }
 
 /// Runs a block in the scope of a key, which is likely to be the one at this place.
 fn in_slot(
     vm: &mut Vm,
-    reducer: &mut Reducer,
+    groups: &mut Groups,
     place: usize,
     key: &Value,
     target: Value,
     run: impl FnOnce(&mut Vm) -> Eval,
 ) -> Eval<()> {
-    if let Some(scope) = reducer.slot_at(place, key) {
-        vm.within_scope(scope, target, run)?;
-    }
+    let at = groups.place(place, key);
+    groups.with(at, |scope| vm.within_scope(scope, target, run))?;
     Ok(())
 }
 
 fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
     let row = vm.target.clone();
-    keyed(vm, Keyed::Hash, |vm, reducer| {
-        in_slot(vm, reducer, 0, key, row.clone(), |vm| match block {
+    // Those in its block are not put off.
+    let place = vm.deferrable.take();
+    keyed(vm, Keyed::Hash, |vm, groups| {
+        if let (Some(place), Some(spill)) = (place, &vm.spill)
+            && groups.defer(spill, key, &row, place)?
+        {
+            return Ok(());
+        }
+        in_slot(vm, groups, 0, key, row.clone(), |vm| match block {
             Some(block) => vm.call1(block, row),
             None => step(vm, |_| Ok(Accumulator::Group(Vec::new())), row),
         })

@@ -261,6 +261,51 @@ pub(crate) static FORMS: &[Form] = &[
         ..FORM
     },
     Form {
+        name: "first",
+        builtin: Builtin::First,
+        written: "first(e)",
+        is_own: true,
+        instead: &[
+            (KEYS, "`top(1, -key)`"),
+            (CONDITIONS, "`first(p ? e : nil)`"),
+        ],
+        ..FORM
+    },
+    Form {
+        name: "last",
+        builtin: Builtin::Last,
+        written: "last(e)",
+        is_own: true,
+        instead: &[(KEYS, "`top(1, key)`"), (CONDITIONS, "`last(p ? e : nil)`")],
+        ..FORM
+    },
+    Form {
+        name: "mode",
+        builtin: Builtin::Mode,
+        written: "mode(e)",
+        takes_pairs: true,
+        is_own: true,
+        ..FORM
+    },
+    Form {
+        name: "corr",
+        builtin: Builtin::Corr,
+        written: "corr(x, y)",
+        counts: 2..=2,
+        is_own: true,
+        ..FORM
+    },
+    Form {
+        name: "bucket",
+        builtin: Builtin::Bucket,
+        written: "bucket(e, width)",
+        counts: 2..=2,
+        reduces: Reduces::Never,
+        is_own: true,
+        instead: &[(&["width", "size", "by"], "`bucket(e, width)`")],
+        ..FORM
+    },
+    Form {
         name: "reduce",
         builtin: Builtin::Reduce,
         written: "reduce(start) { |value, row| … }",

@@ -9,8 +9,8 @@ pub(crate) mod parallel;
 use self::constant_keys::ConstantKeys;
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Case, Code, Definition, Function, Literal, MatchAssign,
-    Multi, Node, Pair, Place, Program, StageCall, Target, Update,
+    Arguments, BlockNode, Builtin, Code, Definition, Function, Inner, Literal, Node, Place,
+    Program, StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
@@ -310,82 +310,26 @@ impl<'a> Walk<'a> {
             return;
         }
         match node {
-            Node::Nil
-            | Node::True
-            | Node::False
-            | Node::SelfRef
-            | Node::Row
-            | Node::Int(_)
-            | Node::Literal(_)
-            | Node::Str(_)
-            | Node::Local(_)
-            | Node::Outer(..)
-            | Node::Global(_)
-            | Node::Instance(_)
-            | Node::Constant(_)
-            | Node::LastMatch(_)
-            | Node::BlockGiven
-            | Node::FileName
-            | Node::LoopNext
-            | Node::Retry
-            | Node::Redo
-            | Node::DefinedGlobal(_)
-            | Node::DefinedInstance(_)
-            | Node::DefinedConstant(_) => {}
-            Node::Interpolated(nodes)
-            | Node::InterpolatedSymbol(nodes)
-            | Node::Array(nodes)
-            | Node::ArraySplat(nodes)
-            | Node::Sequence(nodes) => self.list(nodes),
-            Node::InterpolatedRegexp(it) => self.list(&it.parts),
-            Node::Splat(inner)
-            | Node::Not(inner)
-            | Node::Return(inner)
-            | Node::Break(inner)
-            | Node::Next(inner)
-            | Node::LoopBreak(inner)
-            | Node::Defined(inner, _) => self.node(inner),
-            Node::Hash(pairs) => self.pairs(pairs),
-            Node::Range(parts) => self.all([&parts.0, &parts.1]),
-            Node::Assign(parts) => {
-                self.target(&parts.0);
-                self.node(&parts.1);
-            }
             Node::AssignLocal(slot, value) => {
                 self.assigned((0, *slot));
                 self.node(value);
             }
-            Node::MultiAssign(parts) => {
-                self.multi(&parts.0);
-                self.node(&parts.1);
-            }
             Node::Update(update) => self.update(update),
-            Node::If(parts) => self.all([&parts.0, &parts.1, &parts.2]),
-            Node::And(pair) => self.all([&pair.0, &pair.1]),
             Node::Or(pair) => self.alternatives(pair),
             Node::Index(index) => {
                 self.symbol_key(&index.receiver, &index.key);
                 self.all([&index.receiver, &index.key]);
             }
-            Node::Binary(parts) => self.all([&parts.1, &parts.2]),
-            Node::While(it) => self.all([&it.condition, &it.body]),
-            Node::For(parts) => {
-                self.target(&parts.0);
-                self.all([&parts.1, &parts.2]);
-            }
-            Node::Case(case) => self.case(case),
-            Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => self.call(call),
             Node::Helper(call) => {
                 self.all(&call.receiver);
                 self.helper(call.method, &call.arguments);
                 self.block(call.block.as_ref(), false);
             }
-            Node::Kernel(call) => {
-                // A helper called by its name may read anything.
-                self.whole |= call.function == Function::Method;
-                self.arguments(&call.arguments);
-                self.block(call.block.as_ref(), false);
+            // A helper called by its name may read anything.
+            Node::Kernel(call) if call.function == Function::Method => {
+                self.whole = true;
+                self.inner(node);
             }
             Node::Stage(call) => self.stage_call(call),
             Node::Limit(limit) => {
@@ -393,13 +337,23 @@ impl<'a> Walk<'a> {
                 self.whole |= self.row;
                 self.node(&limit.count);
             }
-            Node::Lambda(code) => {
-                let outer = std::mem::take(&mut self.is_target_row);
-                self.code(code, None);
-                self.is_target_row = outer;
+            _ => self.inner(node),
+        }
+    }
+
+    /// Walks the parts of a node.
+    fn inner(&mut self, node: &Node) {
+        for part in node.inner() {
+            match part {
+                Inner::Node(node) => self.node(node),
+                Inner::Target(target) => self.target(target),
+                Inner::Block(block) => self.block(Some(block), false),
+                Inner::Code(code) => {
+                    let outer = std::mem::take(&mut self.is_target_row);
+                    self.code(code, None);
+                    self.is_target_row = outer;
+                }
             }
-            Node::Yield(arguments) => self.arguments(arguments),
-            Node::MatchAssign(parts) => self.match_assign(parts),
         }
     }
 
@@ -416,42 +370,6 @@ impl<'a> Walk<'a> {
             self.arguments(&call.arguments);
         }
         self.block(call.block.as_ref(), false);
-    }
-
-    fn match_assign(&mut self, (call, targets): &MatchAssign) {
-        self.node(call);
-        for (_, target) in targets {
-            self.target(target);
-        }
-    }
-
-    fn multi(&mut self, multi: &Multi) {
-        for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
-            self.target(target);
-        }
-    }
-
-    fn pairs(&mut self, pairs: &[Pair]) {
-        for pair in pairs {
-            match pair {
-                Pair::Entry(key, value) => {
-                    self.node(key);
-                    self.node(value);
-                }
-                Pair::Splat(inner) => self.node(inner),
-            }
-        }
-    }
-
-    fn case(&mut self, case: &Case) {
-        if let Some(subject) = &case.subject {
-            self.node(subject);
-        }
-        for (patterns, body) in &case.branches {
-            self.list(patterns);
-            self.node(body);
-        }
-        self.node(&case.otherwise);
     }
 
     fn update(&mut self, update: &Update) {
@@ -494,20 +412,6 @@ impl<'a> Walk<'a> {
             }
             (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
             (_, block) => self.block(block.as_ref(), false),
-        }
-    }
-
-    fn begin(&mut self, begin: &Begin) {
-        self.node(&begin.body);
-        for rescue in &begin.rescues {
-            self.list(&rescue.classes);
-            if let Some(target) = &rescue.target {
-                self.target(target);
-            }
-            self.node(&rescue.body);
-        }
-        for node in begin.otherwise.iter().chain(&begin.ensure) {
-            self.node(node);
         }
     }
 
@@ -589,11 +493,7 @@ impl<'a> Walk<'a> {
                 self.arguments(&parts.1);
             }
             Target::Attribute(parts) => self.written(&parts.0, &Arguments::default()),
-            Target::Multi(multi) => {
-                for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
-                    self.target(target);
-                }
-            }
+            Target::Multi(multi) => multi.targets().for_each(|target| self.target(target)),
             Target::Global(_) | Target::Instance(_) | Target::Constant(_) => {
                 self.effect.get_or_insert(ASSIGNS);
             }
@@ -632,14 +532,7 @@ impl<'a> Walk<'a> {
             tracked.0 += 1;
         }
         self.tracked.extend(row.map(|slot| (0, slot)));
-        for (_, default) in &code.parameters.optional {
-            self.node(default);
-        }
-        for (.., default) in &code.parameters.keywords {
-            if let Some(default) = default {
-                self.node(default);
-            }
-        }
+        self.all(code.parameters.defaults());
         self.node(&code.body);
         self.tracked = outer;
     }
@@ -678,14 +571,7 @@ impl<'a> Walk<'a> {
                     _ => None,
                 });
             let outer = std::mem::replace(&mut self.tracked, slot.into_iter().collect());
-            for (_, default) in &parameters.optional {
-                self.node(default);
-            }
-            for (.., default) in &parameters.keywords {
-                if let Some(default) = default {
-                    self.node(default);
-                }
-            }
+            self.all(parameters.defaults());
             self.node(&code.body);
             self.tracked = outer;
         }

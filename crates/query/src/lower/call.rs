@@ -20,12 +20,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("median", "percentile(e, 0.5)"),
     ("quantile", "percentile(e, p)"),
     ("std", "stdev(e)"),
+    ("correlation", "corr(x, y)"),
+    ("date_trunc", "bucket(e, width)"),
+    ("time_bucket", "bucket(e, width)"),
     ("stddev", "stdev(e)"),
     ("uniq", "distinct(e)"),
     ("unique", "distinct(e)"),
     ("head", "limit(n)"),
     ("take", "limit(n)"),
-    ("first", "limit(n)"),
     ("filter", "select(p)"),
     ("where", "select(p)"),
     ("reject", "select(!p)"),
@@ -34,7 +36,6 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("length", "count()"),
     ("size", "count()"),
     ("flatten", "flat"),
-    ("bucket", "histogram(e, width)"),
     ("count_distinct", "distinct(e) >> _.length"),
     ("nunique", "distinct(e) >> _.length"),
     ("variance", "stdev(e)"),
@@ -469,6 +470,12 @@ impl Lower {
             let what = "is the same in all rows (expected a value of the row:";
             return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
         }
+        if matches!(builtin, Builtin::First | Builtin::Last)
+            && let Some(Node::Int(count)) = arguments.list.first()
+        {
+            let what = "is the same in all rows (expected a value of the row; for rows:";
+            return self.fail(&at, format!("`{name}({count})` {what} `limit({count})`)"));
+        }
         if let Some(setting) = misplaced_setting(builtin, &arguments.list) {
             let written = form.written;
             let message = format!(
@@ -598,7 +605,7 @@ fn misplaced_setting(builtin: Builtin, arguments: &[Node]) -> Option<&'static st
     let (setting, value, name) = match (builtin, arguments) {
         (Builtin::Top, [count]) => (count, None, "n"),
         (Builtin::Top, [count, key]) => (count, Some(key), "n"),
-        (Builtin::Histogram, [value, width]) => (width, Some(value), "width"),
+        (Builtin::Histogram | Builtin::Bucket, [value, width]) => (width, Some(value), "width"),
         (Builtin::Percentile, [value, share]) => (share, Some(value), "p"),
         _ => return None,
     };

@@ -7,6 +7,7 @@
 //! order as one thread makes, whatever the chunks were.
 
 use super::column::Column;
+use super::correlation::Correlation;
 use super::histogram::Histogram;
 use super::portable::{copies, copy};
 use super::top::Top;
@@ -50,6 +51,11 @@ pub(crate) enum Accumulator {
     Distinct(Box<Table>),
     Top(Top),
     Histogram(Histogram),
+    First(Value),
+    Last(Value),
+    /// How often each value occurs, in order of first appearance.
+    Mode(Box<Table>),
+    Correlation(Box<Correlation>),
     /// A chunk of one whose steps must be made in order.
     Chunk(Column),
 }
@@ -129,6 +135,14 @@ impl Accumulator {
             Accumulator::Distinct(values) => Accumulator::distinct(values.keys().iter().map(copy)),
             Accumulator::Top(top) => Accumulator::Top(top.copy()),
             Accumulator::Histogram(histogram) => Accumulator::Histogram(histogram.clone()),
+            Accumulator::First(value) => Accumulator::First(copy(value)),
+            Accumulator::Last(value) => Accumulator::Last(copy(value)),
+            Accumulator::Mode(counts) => {
+                let pairs = counts.pairs().into_iter();
+                let pairs = pairs.map(|(value, count)| (copy(&value), count));
+                Accumulator::Mode(Box::new(Table::from_pairs(pairs)))
+            }
+            Accumulator::Correlation(it) => Accumulator::Correlation(it.clone()),
             Accumulator::Chunk(values) => Accumulator::Chunk(values.copy()),
         }
     }
@@ -147,7 +161,11 @@ impl Accumulator {
             Accumulator::Distinct(_) => Accumulator::Distinct(Box::default()),
             Accumulator::Top(top) => Accumulator::Top(top.empty()),
             Accumulator::Histogram(it) => Accumulator::Histogram(Histogram::of(it.width)),
-            Accumulator::Sum { .. }
+            Accumulator::First(_) => Accumulator::First(Value::Nil),
+            Accumulator::Last(_) => Accumulator::Last(Value::Nil),
+            Accumulator::Mode(_) => Accumulator::Mode(Box::default()),
+            Accumulator::Correlation(_)
+            | Accumulator::Sum { .. }
             | Accumulator::Average { .. }
             | Accumulator::Deviation { .. }
             | Accumulator::Chunk(_) => Accumulator::Chunk(Column::default()),
@@ -206,6 +224,10 @@ impl Accumulator {
             Accumulator::Distinct(values) => values.insert(value, Value::Nil),
             Accumulator::Top(top) => top.push(value.clone(), value)?,
             Accumulator::Histogram(histogram) => histogram.add(&value)?,
+            Accumulator::First(first) if !first.is_nil() => {}
+            Accumulator::First(it) | Accumulator::Last(it) => *it = value,
+            Accumulator::Mode(counts) => add_count(counts, value, 1),
+            Accumulator::Correlation(it) => it.add(&value)?,
         }
         Ok(())
     }
@@ -232,7 +254,20 @@ impl Accumulator {
             (Accumulator::Histogram(histogram), Accumulator::Histogram(more)) => {
                 histogram.append(more);
             }
-            (this, Accumulator::Min(value) | Accumulator::Max(value)) => {
+            (Accumulator::Mode(counts), Accumulator::Mode(more)) => {
+                for (value, count) in more.pairs() {
+                    if let Value::Int(count) = count {
+                        add_count(counts, value, count);
+                    }
+                }
+            }
+            (
+                this,
+                Accumulator::Min(value)
+                | Accumulator::Max(value)
+                | Accumulator::First(value)
+                | Accumulator::Last(value),
+            ) => {
                 if !value.is_nil() {
                     this.step(vm, value)?;
                 }
@@ -255,7 +290,10 @@ impl Accumulator {
                 initial if compare::equal(&initial, &Value::Int(0)) => total,
                 initial => vm.send_one(&initial, M::OpAdd, total)?,
             },
-            Accumulator::Min(value) | Accumulator::Max(value) => value,
+            Accumulator::Min(value)
+            | Accumulator::Max(value)
+            | Accumulator::First(value)
+            | Accumulator::Last(value) => value,
             Accumulator::Average { count: 0, .. } => Value::Nil,
             Accumulator::Average { sum, count } => {
                 binary(vm, Op::Div, &sum, &Value::Int(count.cast_signed()))?
@@ -290,9 +328,32 @@ impl Accumulator {
             Accumulator::Distinct(values) => Value::array(values.keys()),
             Accumulator::Top(top) => Value::array(top.into_rows()?),
             Accumulator::Histogram(histogram) => histogram.finish(),
+            Accumulator::Mode(counts) => most_frequent(&counts),
+            Accumulator::Correlation(it) => it.finish(),
             Accumulator::Chunk(values) => Value::array(values.into_values()),
         })
     }
+}
+
+fn add_count(counts: &Table, value: Value, more: i64) {
+    let known = match counts.get(&value) {
+        Some(Value::Int(known)) => known,
+        _ => 0,
+    };
+    counts.insert(value, Value::Int(known.saturating_add(more)));
+}
+
+/// Of values that occur equally often, the one that appeared first.
+fn most_frequent(counts: &Table) -> Value {
+    let mut most = (Value::Nil, 0);
+    for (value, count) in counts.borrow().iter() {
+        if let Value::Int(count) = count
+            && *count > most.1
+        {
+            most = (value.clone(), *count);
+        }
+    }
+    most.0
 }
 
 fn nearest_rank(sorted: &Column, p: f64) -> Value {

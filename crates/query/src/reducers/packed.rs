@@ -5,9 +5,10 @@ mod state;
 
 use super::accumulator::{Accumulator, Shares};
 use super::column::Column;
+use super::groups::Keyed;
 use super::histogram::{Histogram, Width};
 use super::portable::{Heap, Packer, Portable, heap_weight};
-use super::scope::{Keyed, Reducer, Scope};
+use super::scope::{Reducer, Scope};
 use super::top::Top;
 use super::{Evaluator, binary};
 use crate::tree::Op;
@@ -49,6 +50,18 @@ impl PackedColumn {
         }
     }
 
+    /// Whether each is an Array of two numbers.
+    fn is_of_pairs(&self) -> bool {
+        let number = |it: &Portable| matches!(it, Portable::Int(_) | Portable::Float(_));
+        match self {
+            PackedColumn::Ints(list) => list.is_empty(),
+            PackedColumn::Floats(_) => false,
+            PackedColumn::Mixed(list) => list.iter().all(|it| {
+                matches!(it, Portable::Array(pair) if pair.len() == 2 && pair.iter().all(number))
+            }),
+        }
+    }
+
     /// Whether these can be added up without an error.
     fn is_numeric(&self) -> bool {
         match self {
@@ -63,11 +76,13 @@ impl PackedColumn {
 /// The values of a chunk's accumulator.
 enum Part {
     Count(u64),
+    /// Also the first and the last value.
     Least(Portable),
     Most(Portable),
     Percentile(PackedColumn),
     Group(Vec<Portable>),
     Distinct(Vec<Portable>),
+    /// Keys and rows; for the mode, values and how often they occur.
     Top(Vec<(Portable, Portable)>),
     Histogram(BTreeMap<i64, u64>),
     Values(PackedColumn),
@@ -87,6 +102,10 @@ enum Initial {
     /// The count, and which of two keys comes first.
     Top(usize, Ordering),
     Histogram(Width),
+    First,
+    Last,
+    Mode,
+    Correlation,
 }
 
 impl Initial {
@@ -105,6 +124,10 @@ impl Initial {
             Accumulator::Distinct(_) => Initial::Distinct,
             Accumulator::Top(top) => Initial::Top(top.count, top.first),
             Accumulator::Histogram(it) => Initial::Histogram(it.width),
+            Accumulator::First(_) => Initial::First,
+            Accumulator::Last(_) => Initial::Last,
+            Accumulator::Mode(_) => Initial::Mode,
+            Accumulator::Correlation(_) => Initial::Correlation,
             Accumulator::Chunk(_) => return None,
         })
     }
@@ -128,6 +151,10 @@ impl Initial {
             Initial::Distinct => Accumulator::Distinct(Box::default()),
             Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
             Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
+            Initial::First => Accumulator::First(Value::Nil),
+            Initial::Last => Accumulator::Last(Value::Nil),
+            Initial::Mode => Accumulator::Mode(Box::default()),
+            Initial::Correlation => Accumulator::Correlation(Box::default()),
         }
     }
 }
@@ -220,22 +247,12 @@ impl Slot {
                     || !sort.has_keys() && more_keys.is_empty()
             }
             (None, PackedReducer::Sort(..)) => true,
-            (
-                Some(Some(Reducer::Keyed {
-                    kind,
-                    index,
-                    scopes,
-                    ..
-                })),
-                PackedReducer::Keyed(part, slots),
-            ) => {
-                kind == part
-                    && slots
-                        .iter()
-                        .all(|(key, slot)| match index.get(&heap.unpack(key)) {
-                            Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
-                            _ => slot.fits(heap, &Scope::default()),
-                        })
+            (Some(Some(Reducer::Keyed(groups))), PackedReducer::Keyed(kind, slots)) => {
+                groups.kind == *kind
+                    && slots.iter().all(|(key, slot)| {
+                        let key = heap.unpack(key);
+                        groups.fits(&key, |scope| slot.fits(heap, scope))
+                    })
             }
             (None, PackedReducer::Keyed(_, slots)) => {
                 // A key that is there twice would join slots that need not fit each other.
@@ -279,11 +296,10 @@ impl Slot {
                     }
                     sort.spill(vm)?;
                 }
-                (known, PackedReducer::Keyed(_, slots)) => {
+                (Reducer::Keyed(groups), PackedReducer::Keyed(_, slots)) => {
                     for (key, slot) in slots {
-                        if let Some(known) = known.slot(&heap.unpack(&key)) {
-                            slot.join(heap, vm, known)?;
-                        }
+                        let at = groups.place(0, &heap.unpack(&key));
+                        groups.with(at, |scope| slot.join(heap, vm, scope))?;
                     }
                 }
                 _ => {}
@@ -328,22 +344,12 @@ impl PackedReducer {
                 let (keys, rows) = sort.pack(packer)?;
                 PackedReducer::Sort(keys, rows)
             }
-            Reducer::Keyed {
-                kind,
-                index,
-                keys,
-                scopes,
-            } => {
-                let mut slots = Vec::with_capacity(keys.len());
-                for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
-                    // A key that was changed in place is found by its earlier value.
-                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at.cast_signed() as i64)
-                    {
-                        return None;
-                    }
-                    slots.push((packer.pack(key)?, Slot::pack(packer, scope)?));
-                }
-                PackedReducer::Keyed(*kind, slots)
+            Reducer::Keyed(groups) => {
+                let slots = groups.scopes().map(|group| {
+                    let (key, scope) = group?;
+                    Some((packer.pack(key)?, Slot::pack(packer, scope)?))
+                });
+                PackedReducer::Keyed(groups.kind, slots.collect::<Option<_>>()?)
             }
         })
     }
@@ -366,7 +372,9 @@ impl Part {
     fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
         Some(match accumulator {
             Accumulator::Count(count) => Part::Count(*count),
-            Accumulator::Min(value) => Part::Least(packer.pack(value)?),
+            Accumulator::Min(value) | Accumulator::First(value) | Accumulator::Last(value) => {
+                Part::Least(packer.pack(value)?)
+            }
             Accumulator::Max(value) => Part::Most(packer.pack(value)?),
             Accumulator::Percentile { values, .. } => {
                 Part::Percentile(PackedColumn::pack(packer, values)?)
@@ -386,6 +394,17 @@ impl Part {
                     .map(|(key, row)| Some((packer.pack(key)?, packer.pack(row)?)))
                     .collect::<Option<_>>()?,
             ),
+            Accumulator::Mode(counts) => {
+                let pairs = counts.pairs();
+                // As above.
+                if !pairs.iter().all(|(value, _)| counts.contains(value)) {
+                    return None;
+                }
+                let pairs = pairs.iter();
+                let pairs =
+                    pairs.map(|(value, count)| Some((packer.pack(value)?, packer.pack(count)?)));
+                Part::Top(pairs.collect::<Option<_>>()?)
+            }
             Accumulator::Histogram(histogram) => Part::Histogram(histogram.counts.clone()),
             Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
             _ => return None,
@@ -422,9 +441,11 @@ impl Part {
             Part::Top(rows) => {
                 let mut top = Top::of(rows.len(), Ordering::Greater);
                 let rows = rows.iter();
-                top.rows = rows
-                    .map(|(key, row)| (heap.unpack(key), heap.unpack(row)))
-                    .collect();
+                let rows = rows.map(|(key, row)| (heap.unpack(key), heap.unpack(row)));
+                if let Accumulator::Mode(_) = known {
+                    return Accumulator::Mode(Box::new(Table::from_pairs(rows)));
+                }
+                top.rows = rows.collect();
                 Accumulator::Top(top)
             }
             Part::Histogram(counts) => {
@@ -446,7 +467,12 @@ impl Part {
             | (Part::Percentile(_), Accumulator::Percentile { .. })
             | (Part::Group(_), Accumulator::Group(_))
             | (Part::Distinct(_), Accumulator::Distinct(_))
+            | (Part::Least(_), Accumulator::First(_) | Accumulator::Last(_))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
+            (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
+            (Part::Top(counts), Accumulator::Mode(_)) => counts
+                .iter()
+                .all(|(_, count)| matches!(count, Portable::Int(count) if *count >= 0)),
             (Part::Top(more), Accumulator::Top(known)) => {
                 let texts = more
                     .iter()

@@ -51,9 +51,9 @@ pub(crate) struct Sorted {
 }
 
 /// A row of a run: its key, and its text or itself.
-struct Row {
-    key: Value,
-    row: Result<String, Value>,
+pub(crate) struct Row {
+    pub(crate) key: Value,
+    pub(crate) row: Result<String, Value>,
 }
 
 /// The next row.
@@ -222,7 +222,7 @@ impl Sort {
 }
 
 impl Sorted {
-    fn of(runs: Vec<Run>) -> Eval<Sorted> {
+    pub(crate) fn of(runs: Vec<Run>) -> Eval<Sorted> {
         let mut first = Vec::new();
         for mut run in runs {
             let row = run.read()?;
@@ -247,7 +247,7 @@ impl Sorted {
     }
 
     /// The least of the first rows; of equal ones, that of the earliest run, and of memory last.
-    fn least(&mut self) -> Eval<Option<Row>> {
+    pub(crate) fn least(&mut self) -> Eval<Option<Row>> {
         let mut best: Option<usize> = None;
         for (at, (_, row)) in self.runs.iter().enumerate() {
             let known = best.and_then(|best| self.runs[best].1.as_ref());
@@ -329,7 +329,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
 }
 
 /// Sorted rows in a temporary file: each with its size, its key and its text or itself.
-struct Run {
+pub(crate) struct Run {
     file: BufReader<Box<dyn TemporaryFile>>,
     pending: Vec<u8>,
     directory: String,
@@ -339,7 +339,7 @@ struct Run {
 const WRITTEN: usize = 1 << 16;
 
 impl Run {
-    fn create(spill: &Spill) -> Eval<Run> {
+    pub(crate) fn create(spill: &Spill) -> Eval<Run> {
         let file = (spill.create)().map_err(|reason| failed(&spill.directory, &reason))?;
         Ok(Run {
             file: BufReader::with_capacity(WRITTEN, file),
@@ -349,7 +349,7 @@ impl Run {
     }
 
     /// Writes a row that is only data.
-    fn write(&mut self, row: &Row) -> Eval<()> {
+    pub(crate) fn write(&mut self, row: &Row) -> Eval<()> {
         let mut bytes = Vec::new();
         encode(&mut bytes, row)
             .ok_or_else(|| failed(&self.directory, &io::ErrorKind::InvalidInput.into()))?;
@@ -367,7 +367,7 @@ impl Run {
         written.map_err(|reason| failed(&self.directory, &reason))
     }
 
-    fn rewound(mut self) -> Eval<Run> {
+    pub(crate) fn rewound(mut self) -> Eval<Run> {
         self.flush()?;
         self.pending = Vec::new();
         let rewound = self.file.seek(SeekFrom::Start(0));
@@ -375,7 +375,7 @@ impl Run {
         Ok(self)
     }
 
-    fn read(&mut self) -> Eval<Option<Row>> {
+    pub(crate) fn read(&mut self) -> Eval<Option<Row>> {
         let read = read_row(&mut self.file, &mut self.pending);
         read.map_err(|reason| failed(&self.directory, &reason))
     }

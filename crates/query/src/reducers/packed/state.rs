@@ -3,9 +3,9 @@
 use super::super::encoding::{
     Bytes, Checker, DEPTH_MAX, write_all, write_count, write_float, write_int,
 };
+use super::super::groups::Keyed;
 use super::super::histogram::Width;
 use super::super::portable::Portable;
-use super::super::scope::Keyed;
 use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
 use crate::reducers::accumulator::Shares;
 use std::cmp::Ordering;
@@ -183,6 +183,10 @@ impl Initial {
                 write_float(out, *width);
             }
             Initial::Histogram(Width::Doubling) => out.push(14),
+            Initial::First => out.push(16),
+            Initial::Last => out.push(17),
+            Initial::Mode => out.push(18),
+            Initial::Correlation => out.push(19),
         }
     }
 
@@ -214,6 +218,10 @@ impl Initial {
                     .filter(|width| width.is_finite() && *width > 0.0)?,
             )),
             14 => Initial::Histogram(Width::Doubling),
+            16 => Initial::First,
+            17 => Initial::Last,
+            18 => Initial::Mode,
+            19 => Initial::Correlation,
             _ => return None,
         })
     }
