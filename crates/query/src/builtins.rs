@@ -4,7 +4,7 @@ mod bucket;
 
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
-use crate::reducers::accumulator::{Accumulator, Shares};
+use crate::reducers::accumulator::{Accumulator, Shares, Which};
 use crate::reducers::column::Column;
 use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::histogram::Histogram;
@@ -53,8 +53,8 @@ pub(crate) fn call(
             let initial = option(args, "initial")?;
             step_unless_nil(vm, |vm| sum_from(vm, initial), first())
         }
-        Builtin::Min => step_unless_nil(vm, |_| Ok(Accumulator::Min(Value::Nil)), first()),
-        Builtin::Max => step_unless_nil(vm, |_| Ok(Accumulator::Max(Value::Nil)), first()),
+        Builtin::Min => one(vm, Which::Least, first()),
+        Builtin::Max => one(vm, Which::Most, first()),
         Builtin::Average => step_unless_nil(vm, |_| Ok(Accumulator::average()), first()),
         Builtin::Stdev => {
             let sample = option(args, "sample")?.is_some_and(|it| it.truthy());
@@ -73,8 +73,8 @@ pub(crate) fn call(
                 first(),
             )
         }
-        Builtin::First => step_unless_nil(vm, |_| Ok(Accumulator::First(Value::Nil)), first()),
-        Builtin::Last => step_unless_nil(vm, |_| Ok(Accumulator::Last(Value::Nil)), first()),
+        Builtin::First => one(vm, Which::First, first()),
+        Builtin::Last => one(vm, Which::Last, first()),
         Builtin::Mode => step_unless_nil(vm, |_| Ok(Accumulator::Mode(Box::default())), first()),
         Builtin::Corr => {
             arity(args, 2, 2)?;
@@ -135,10 +135,6 @@ fn need_block<'a, 'b>(block: Option<&'a Block<'b>>, name: &str) -> Eval<&'a Bloc
     block.ok_or_else(|| argument_error(format!("{name} requires a block")))
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::exception::Flow> {
     type_error(format!(
         "{builtin} expects {wanted}, got {}",
@@ -168,6 +164,10 @@ fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
     Ok(Accumulator::sum(initial))
 }
 
+fn one(vm: &mut Vm, which: Which, value: Value) -> Eval {
+    step_unless_nil(vm, |_| Ok(Accumulator::One(which, Value::Nil)), value)
+}
+
 fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<Reducer> {
     let initial = make(vm)?;
     Ok(if vm.chunk {
@@ -180,17 +180,24 @@ fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<R
     })
 }
 
-fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+/// Runs the accumulator of this call; the flag says whether it gathers a part of the input.
+fn accumulate(
+    vm: &mut Vm,
+    make: impl FnOnce(&mut Vm) -> Eval<Accumulator>,
+    step: impl FnOnce(&mut Vm, &mut Accumulator, bool) -> Eval<()>,
+) -> Eval {
     vm.reducer(
         |vm| plain(vm, make),
         |vm, reducer| match reducer {
-            Reducer::Plain(accumulator)
-            | Reducer::Chunk {
-                part: accumulator, ..
-            } => accumulator.step(vm, value),
+            Reducer::Plain(accumulator) => step(vm, accumulator, false),
+            Reducer::Chunk { part, .. } => step(vm, part, true),
             _ => Ok(()),
         },
     )
+}
+
+fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+    accumulate(vm, make, |vm, accumulator, _| accumulator.step(vm, value))
 }
 
 fn step_unless_nil(
@@ -203,16 +210,13 @@ fn step_unless_nil(
             "a reducer cannot take another one's result; use `>>` between them",
         ));
     }
-    vm.reducer(
-        |vm| plain(vm, make),
-        |vm, reducer| match reducer {
-            Reducer::Plain(accumulator)
-            | Reducer::Chunk {
-                part: accumulator, ..
-            } if !value.is_nil() => accumulator.step(vm, value),
-            _ => Ok(()),
-        },
-    )
+    accumulate(vm, make, |vm, accumulator, _| {
+        if value.is_nil() {
+            Ok(())
+        } else {
+            accumulator.step(vm, value)
+        }
+    })
 }
 
 /// `top(n, key)`; without a key, the row is the key.
@@ -220,14 +224,11 @@ fn top(vm: &mut Vm, args: &[Value]) -> Eval {
     arity(args, 1, 2)?;
     let row = vm.target.clone();
     let key = args.get(1).unwrap_or(&row).clone();
-    vm.reducer(
-        |vm| plain(vm, |_| Top::new(&args[0]).map(Accumulator::Top)),
-        |_, reducer| match reducer {
-            Reducer::Plain(Accumulator::Top(top))
-            | Reducer::Chunk {
-                part: Accumulator::Top(top),
-                ..
-            } if !key.is_nil() => top.push(key, row),
+    accumulate(
+        vm,
+        |_| Top::new(&args[0]).map(Accumulator::Top),
+        |_, accumulator, _| match accumulator {
+            Accumulator::Top(top) if !key.is_nil() => top.push(key, row),
             _ => Ok(()),
         },
     )
@@ -252,18 +253,16 @@ fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
 fn least(vm: &mut Vm, args: &[Value]) -> Eval {
     let row = vm.target.clone();
     let key = args.get(1).unwrap_or(&row).clone();
-    vm.reducer(
-        |vm| plain(vm, |_| Ok(Accumulator::Top(Top::least(&args[0])))),
-        |_, reducer| match reducer {
-            Reducer::Plain(Accumulator::Top(top)) => {
+    accumulate(
+        vm,
+        |_| Ok(Accumulator::Top(Top::least(&args[0]))),
+        |_, accumulator, is_part| match accumulator {
+            // A part with an error runs again.
+            Accumulator::Top(top) if is_part => top.push(key, row),
+            Accumulator::Top(top) => {
                 top.push_or_fail_later(key, row);
                 Ok(())
             }
-            // A part with an error runs again.
-            Reducer::Chunk {
-                part: Accumulator::Top(top),
-                ..
-            } => top.push(key, row),
             _ => Ok(()),
         },
     )

@@ -16,26 +16,24 @@ use lastbyte_json::parse::Projection;
 
 /// The parts of its input rows that the query reads.
 pub(crate) fn projection(program: &Program) -> Projection {
-    let analysis = walk(program);
-    // When every stage only selects, the row is printed.
-    if analysis.printed {
-        return Projection::Whole;
+    match walk(program) {
+        // When every stage only selects, the row is printed.
+        (_, _, true) => Projection::Whole,
+        (_, read, false) => read,
     }
-    analysis.read
 }
 
 /// The parts of the rows that the stages read, if they print selected rows unchanged; `None` if they may do anything else.
 pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
-    let analysis = walk(program);
+    let (_, read, printed) = walk(program);
     let mut stages = program.stages.iter();
-    let passes =
-        analysis.printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
-    (passes && analysis.read != Projection::Whole).then_some(analysis.read)
+    let passes = printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
+    (passes && read != Projection::Whole).then_some(read)
 }
 
 /// The constant keys that the query reads of its rows.
 pub(crate) fn constant_keys(program: &Program) -> ConstantKeys {
-    walk(program).keys
+    walk(program).0.keys
 }
 
 /// What a query does beside computing a value of each row, in words; `None` if nothing.
@@ -45,7 +43,7 @@ pub(crate) fn effect(program: &Program) -> Option<&'static str> {
         [stage] => match &stage.body {
             Node::AssignLocal(..) => Some(ASSIGNS),
             Node::Sequence(_) => Some("several statements"),
-            _ => walk(program).effect,
+            _ => walk(program).0.effect,
         },
         _ => Some("several stages (`>>`)"),
     }
@@ -70,16 +68,8 @@ fn changes(call: &crate::tree::Call, is_row: bool) -> bool {
     }
 }
 
-struct Analysis {
-    read: Projection,
-    /// Rows are printed.
-    printed: bool,
-    keys: ConstantKeys,
-    /// What it does beside computing values, in words.
-    effect: Option<&'static str>,
-}
-
-fn walk(program: &Program) -> Analysis {
+/// What was found, the parts of the rows that are read, and whether rows are printed.
+fn walk(program: &Program) -> (Walk<'_>, Projection, bool) {
     let mut walk = Walk::new(program);
     for (node, _) in &program.start {
         walk.node(node);
@@ -93,12 +83,7 @@ fn walk(program: &Program) -> Analysis {
     if walk.whole {
         read = Projection::Whole;
     }
-    Analysis {
-        read,
-        printed,
-        keys: walk.keys,
-        effect: walk.effect,
-    }
+    (walk, read, printed)
 }
 
 fn add(projection: &mut Projection, path: &[String]) {
@@ -128,6 +113,7 @@ struct Walk<'a> {
     /// Whether `_` is surely an input row here: in most blocks it is an element.
     is_target_row: bool,
     keys: ConstantKeys,
+    /// What it does beside computing values, in words.
     effect: Option<&'static str>,
     /// `(depth, slot)` of locals that hold the row, seen from here.
     tracked: Vec<(usize, usize)>,
@@ -172,7 +158,7 @@ impl<'a> Walk<'a> {
             && call.builtin == Builtin::Select
         {
             self.effect.get_or_insert(STAGE);
-            self.arguments(&call.arguments);
+            self.all(&call.arguments.list);
             return true;
         }
         if let Node::Limit(limit) = last {
@@ -227,16 +213,6 @@ impl<'a> Walk<'a> {
             }
             _ => None,
         }
-    }
-
-    fn list(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node);
-        }
-    }
-
-    fn arguments(&mut self, arguments: &Arguments) {
-        self.list(&arguments.list);
     }
 
     fn all<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) {
@@ -367,7 +343,7 @@ impl<'a> Walk<'a> {
                 self.keys.called(call.method);
             }
             self.node(&call.receiver);
-            self.arguments(&call.arguments);
+            self.all(&call.arguments.list);
         }
         self.block(call.block.as_ref(), false);
     }
@@ -380,7 +356,7 @@ impl<'a> Walk<'a> {
             }
             Place::Index(receiver, arguments) => {
                 self.written(receiver, arguments);
-                self.arguments(arguments);
+                self.all(&arguments.list);
             }
         }
         self.node(&update.value);
@@ -388,7 +364,7 @@ impl<'a> Walk<'a> {
 
     fn stage_call(&mut self, call: &StageCall) {
         self.effect.get_or_insert(STAGE);
-        self.arguments(&call.arguments);
+        self.all(&call.arguments.list);
         let bare = call.arguments.list.is_empty();
         let takes_row = match call.builtin {
             Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Least | Builtin::Top => true,
@@ -439,7 +415,7 @@ impl<'a> Walk<'a> {
             (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) if !keys.is_empty() => keys,
             (M::Fetch, _) => match call.arguments.list.split_first() {
                 Some((Node::Str(key), rest)) => {
-                    self.list(rest);
+                    self.all(rest);
                     vec![(**key).to_owned()]
                 }
                 _ => return false,
@@ -490,7 +466,7 @@ impl<'a> Walk<'a> {
             Target::Outer(depth, slot) => self.assigned((*depth, *slot)),
             Target::Index(parts) => {
                 self.written(&parts.0, &parts.1);
-                self.arguments(&parts.1);
+                self.all(&parts.1.list);
             }
             Target::Attribute(parts) => self.written(&parts.0, &Arguments::default()),
             Target::Multi(multi) => multi.targets().for_each(|target| self.target(target)),

@@ -35,21 +35,33 @@ pub(crate) enum Op {
     Ne,
 }
 
+const OPERATORS: [(Op, M); 11] = [
+    (Op::Add, M::OpAdd),
+    (Op::Sub, M::OpSub),
+    (Op::Mul, M::OpMul),
+    (Op::Div, M::OpDiv),
+    (Op::Mod, M::OpMod),
+    (Op::Lt, M::OpLt),
+    (Op::Le, M::OpLe),
+    (Op::Gt, M::OpGt),
+    (Op::Ge, M::OpGe),
+    (Op::Eq, M::OpEq),
+    (Op::Ne, M::OpNe),
+];
+
 impl Op {
+    /// The operator of a method.
+    pub(crate) fn of(method: M) -> Option<Op> {
+        let found = OPERATORS.iter().find(|(_, known)| *known == method);
+        found.map(|(op, _)| *op)
+    }
+
+    pub(crate) fn method(self) -> M {
+        OPERATORS[self as usize].1
+    }
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Op::Add => "+",
-            Op::Sub => "-",
-            Op::Mul => "*",
-            Op::Div => "/",
-            Op::Mod => "%",
-            Op::Lt => "<",
-            Op::Le => "<=",
-            Op::Gt => ">",
-            Op::Ge => ">=",
-            Op::Eq => "==",
-            Op::Ne => "!=",
-        }
+        self.method().name()
     }
 }
 

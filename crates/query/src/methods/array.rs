@@ -346,10 +346,6 @@ fn store(list: &List, args: &[Value]) -> Eval {
     Ok(value.clone())
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
     error(
         Class::IndexError,

@@ -26,10 +26,6 @@ impl<'a, 'b> Call<'a, 'b> {
     }
 
     /// The error of a method that the receiver does not have.
-    #[expect(
-        clippy::unnecessary_box_returns,
-        reason = "`Eval` takes its error boxed"
-    )]
     pub(super) fn unknown(&self) -> Box<Flow> {
         no_method(self.method.name(), self.receiver)
     }

@@ -35,15 +35,14 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
                 .into_iter()
                 .try_for_each(|(key, value)| step(vm, Value::pair(key, value)))
         }),
-        Value::Range(range) => super::range::each(vm, range, step),
+        Value::Range(range) => super::range::each(vm, range, &mut |vm, it| {
+            vm.tick()?;
+            step(vm, it)
+        }),
         Value::Enumerator(it) => {
             let mut native = |vm: &mut Vm, args: &[Value]| {
-                let value = if args.len() == 1 {
-                    args[0].clone()
-                } else {
-                    Value::array(args.to_vec())
-                };
-                step(vm, value).map(|()| Value::Nil)
+                vm.tick()?;
+                step(vm, super::enumerator::packed(args)).map(|()| Value::Nil)
             };
             super::enumerator::run(vm, it, &Block::native(&mut native)).map(|_| ())
         }
@@ -335,11 +334,7 @@ pub(super) fn fold(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
         M::Tally => {
             let table = Table::default();
             each(vm, receiver, &mut |_, it| {
-                let count = match table.get(&it) {
-                    Some(Value::Int(count)) => count,
-                    _ => 0,
-                };
-                table.insert(it, Value::Int(count + 1));
+                table.count(it, 1);
                 Ok(())
             })?;
             Value::hash(table)

@@ -12,17 +12,7 @@ use num_traits::ToPrimitive;
 
 pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
     let (receiver, method, args, _) = call.parts();
-    let op = match method {
-        M::OpAdd => Op::Add,
-        M::OpSub => Op::Sub,
-        M::OpMul => Op::Mul,
-        M::OpDiv => Op::Div,
-        M::OpMod => Op::Mod,
-        M::OpLt => Op::Lt,
-        M::OpLe => Op::Le,
-        M::OpGt => Op::Gt,
-        _ => Op::Ge,
-    };
+    let op = Op::of(method).ok_or_else(|| call.unknown())?;
     vm.binary(op, receiver, &args[0])
 }
 

@@ -9,10 +9,11 @@ use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
 use crate::value::exception::{Eval, error, type_error};
-use crate::value::number::{self, arithmetic, float_of, need_int};
+use crate::value::number::{self, arithmetic, big_of, float_of, need_int};
 use crate::value::{Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
+use num_bigint::BigInt;
 use std::rc::Rc;
 
 /// Walks the elements.
@@ -98,25 +99,15 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
                 && block.is_none()
                 && matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_))) =>
         {
-            let last = if range.exclusive {
-                arithmetic(Op::Sub, &range.to, &Value::Int(1))?
+            let (first, last) = (big_of(&range.from), big_of(&range.to));
+            let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+            let last = last - i64::from(range.exclusive);
+            let count: BigInt = &last - &first + 1;
+            number::integer(if count > BigInt::ZERO {
+                (first + last) * count / 2
             } else {
-                range.to.clone()
-            };
-            if number::compare(&last, &range.from) == Some(std::cmp::Ordering::Less) {
-                return Ok(Value::Int(0));
-            }
-            let count = arithmetic(
-                Op::Add,
-                &arithmetic(Op::Sub, &last, &range.from)?,
-                &Value::Int(1),
-            )?;
-            let ends = arithmetic(Op::Add, &range.from, &last)?;
-            arithmetic(
-                Op::Div,
-                &arithmetic(Op::Mul, &ends, &count)?,
-                &Value::Int(2),
-            )?
+                BigInt::ZERO
+            })
         }
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
             return extremes(range, method);

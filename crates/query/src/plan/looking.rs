@@ -57,76 +57,11 @@ fn code_only_looks(code: &Code) -> bool {
 }
 
 /// Methods that change nothing, whatever their receiver and arguments are.
+const LOOKING: &str = "+ - * / % ** == != < <= > >= <=> === =~ !~ ! & | ^ [] +@ -@ nil? is_a? class inspect to_s to_i to_f to_sym \
+    between? clamp abs ceil floor round zero? positive? negative? even? odd? size length bytesize match match? sub \
+    gsub split strip upcase downcase start_with? end_with? include? empty? count sum dig first last min max any? \
+    all? none? find";
+
 fn looks(method: M) -> bool {
-    matches!(
-        method,
-        M::OpAdd
-            | M::OpSub
-            | M::OpMul
-            | M::OpDiv
-            | M::OpMod
-            | M::OpPow
-            | M::OpEq
-            | M::OpNe
-            | M::OpLt
-            | M::OpLe
-            | M::OpGt
-            | M::OpGe
-            | M::OpCmp
-            | M::OpCaseEq
-            | M::OpMatch
-            | M::OpNotMatch
-            | M::OpNot
-            | M::OpBitAnd
-            | M::OpBitOr
-            | M::OpBitXor
-            | M::OpIndex
-            | M::OpPlus
-            | M::OpMinus
-            | M::NilQ
-            | M::IsAQ
-            | M::Class
-            | M::Inspect
-            | M::ToS
-            | M::ToI
-            | M::ToF
-            | M::ToSym
-            | M::BetweenQ
-            | M::Clamp
-            | M::Abs
-            | M::Ceil
-            | M::Floor
-            | M::Round
-            | M::ZeroQ
-            | M::PositiveQ
-            | M::NegativeQ
-            | M::EvenQ
-            | M::OddQ
-            | M::Size
-            | M::Length
-            | M::Bytesize
-            | M::Match
-            | M::MatchQ
-            | M::Sub
-            | M::Gsub
-            | M::Split
-            | M::Strip
-            | M::Upcase
-            | M::Downcase
-            | M::StartWithQ
-            | M::EndWithQ
-            | M::IncludeQ
-            | M::EmptyQ
-            | M::Count
-            | M::Sum
-            | M::Dig
-            | M::First
-            | M::Last
-            | M::Min
-            | M::Max
-            | M::AnyQ
-            | M::AllQ
-            | M::NoneQ
-            | M::Find
-    )
+    LOOKING.split(' ').any(|name| name == method.name())
 }

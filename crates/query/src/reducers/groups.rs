@@ -6,10 +6,10 @@
 //! so that the results are those of a single table.
 
 use super::Evaluator;
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, Which};
 use super::portable::{Packer, copy};
 use super::scope::{Reducer, Scope};
-use super::sort::{Row, Run, Sorted};
+use super::sort::{Row, Run};
 use crate::class::Class;
 use crate::memory::Spill;
 use crate::value::Value;
@@ -56,8 +56,7 @@ enum State {
     Count(u64),
     /// A sum that started at zero.
     Total(Value),
-    Least(Value),
-    Most(Value),
+    One(Which, Value),
     Average(f64, u64),
 }
 
@@ -88,8 +87,7 @@ impl State {
                     total,
                     initial: Value::Int(0),
                 } => State::Total(std::mem::take(total)),
-                Accumulator::Min(value) => State::Least(std::mem::take(value)),
-                Accumulator::Max(value) => State::Most(std::mem::take(value)),
+                Accumulator::One(which, value) => State::One(*which, std::mem::take(value)),
                 Accumulator::Average {
                     sum: Value::Float(sum),
                     count,
@@ -114,8 +112,7 @@ impl State {
                 total,
                 initial: Value::Int(0),
             },
-            State::Least(value) => Accumulator::Min(value),
-            State::Most(value) => Accumulator::Max(value),
+            State::One(which, value) => Accumulator::One(which, value),
             State::Average(sum, count) => Accumulator::Average {
                 sum: Value::Float(sum),
                 count,
@@ -132,8 +129,7 @@ impl State {
             State::Scope(scope) => State::Scope(Box::new(scope.copy())),
             State::Count(count) => State::Count(*count),
             State::Total(value) => State::Total(copy(value)),
-            State::Least(value) => State::Least(copy(value)),
-            State::Most(value) => State::Most(copy(value)),
+            State::One(which, value) => State::One(*which, copy(value)),
             State::Average(sum, count) => State::Average(*sum, *count),
         }
     }
@@ -252,14 +248,13 @@ impl Groups {
         let Some(at) = self.find(hash_of(key), key) else {
             return self.bytes <= self.bytes_max && fits(&Scope::default());
         };
-        match &self.list[at].state {
-            State::Scope(scope) => fits(scope),
-            state => {
-                let mut scope = Scope::default();
-                state.copy().fill(&mut scope);
-                fits(&scope)
-            }
+        let state = &self.list[at].state;
+        if let State::Scope(scope) = state {
+            return fits(scope);
         }
+        let mut scope = Scope::default();
+        state.copy().fill(&mut scope);
+        fits(&scope)
     }
 
     /// The keys and scopes; `None` if a key was changed in place, or a scope is kept as a value, which is no part.
@@ -358,22 +353,12 @@ impl Groups {
 impl State {
     fn finish(mut self, vm: &mut dyn Evaluator) -> Eval {
         let mut scope = Scope::default();
-        if let State::Scope(own) = self {
-            scope = *own;
-        } else {
-            self.fill(&mut scope);
+        match self {
+            State::Scope(own) => scope = *own,
+            _ => self.fill(&mut scope),
         }
         scope.finish_bare(vm)
     }
-}
-
-/// Merges groups of several files by the numbers of their first rows, and appends them to a file.
-pub(crate) fn merge(runs: Vec<Run>, out: &mut Run) -> Eval<()> {
-    let mut merged = Sorted::of(runs)?;
-    while let Some(row) = merged.least()? {
-        out.write(&row)?;
-    }
-    Ok(())
 }
 
 /// Two frozen Strings of the same text.

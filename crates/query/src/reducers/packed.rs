@@ -3,7 +3,7 @@
 
 mod state;
 
-use super::accumulator::{Accumulator, Shares};
+use super::accumulator::{Accumulator, Shares, Which};
 use super::column::Column;
 use super::groups::Keyed;
 use super::histogram::{Histogram, Width};
@@ -19,66 +19,41 @@ use num_bigint::BigInt;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-enum PackedColumn {
-    Ints(Vec<i64>),
-    Floats(Vec<f64>),
-    Mixed(Vec<Portable>),
-}
+type PackedColumn = Column<Portable>;
 
 impl PackedColumn {
-    fn pack(packer: &mut Packer, column: &Column) -> Option<PackedColumn> {
-        Some(match column {
-            Column::Ints(list) => PackedColumn::Ints(list.clone()),
-            Column::Floats(list) => PackedColumn::Floats(list.clone()),
-            Column::Mixed(list) => PackedColumn::Mixed(packer.all(list)?),
-        })
-    }
-
-    fn unpack(self, heap: &mut Heap) -> Column {
-        match self {
-            PackedColumn::Ints(list) => Column::Ints(list),
-            PackedColumn::Floats(list) => Column::Floats(list),
-            PackedColumn::Mixed(list) => Column::Mixed(heap.all(&list)),
-        }
-    }
-
     fn weight(&self) -> usize {
         match self {
-            PackedColumn::Ints(list) => size_of_val(&**list),
-            PackedColumn::Floats(list) => size_of_val(&**list),
-            PackedColumn::Mixed(list) => list.iter().map(Portable::weight).sum(),
+            Column::Ints(list) => size_of_val(&**list),
+            Column::Floats(list) => size_of_val(&**list),
+            Column::Mixed(list) => list.iter().map(Portable::weight).sum(),
         }
     }
 
     /// Whether each is an Array of two numbers.
     fn is_of_pairs(&self) -> bool {
-        let number = |it: &Portable| matches!(it, Portable::Int(_) | Portable::Float(_));
+        let is_pair = |it: &Portable| matches!(it, Portable::Array(pair) if pair.len() == 2 && pair.iter().all(is_number));
         match self {
-            PackedColumn::Ints(list) => list.is_empty(),
-            PackedColumn::Floats(_) => false,
-            PackedColumn::Mixed(list) => list.iter().all(|it| {
-                matches!(it, Portable::Array(pair) if pair.len() == 2 && pair.iter().all(number))
-            }),
+            Column::Ints(list) => list.is_empty(),
+            Column::Floats(_) => false,
+            Column::Mixed(list) => list.iter().all(is_pair),
         }
     }
 
     /// Whether these can be added up without an error.
     fn is_numeric(&self) -> bool {
-        match self {
-            PackedColumn::Ints(_) | PackedColumn::Floats(_) => true,
-            PackedColumn::Mixed(list) => list
-                .iter()
-                .all(|it| matches!(it, Portable::Int(_) | Portable::Float(_) | Portable::Big(_))),
-        }
+        !matches!(self, Column::Mixed(list) if !list.iter().all(is_number))
     }
+}
+
+fn is_number(it: &Portable) -> bool {
+    matches!(it, Portable::Int(_) | Portable::Float(_) | Portable::Big(_))
 }
 
 /// The values of a chunk's accumulator.
 enum Part {
     Count(u64),
-    /// Also the first and the last value.
-    Least(Portable),
-    Most(Portable),
+    One(Portable),
     Percentile(PackedColumn),
     Group(Vec<Portable>),
     Distinct(Vec<Portable>),
@@ -92,8 +67,7 @@ enum Part {
 enum Initial {
     Count,
     Sum(Portable, Portable),
-    Min,
-    Max,
+    One(Which),
     Average,
     Deviation(bool),
     Percentile(Shares),
@@ -102,8 +76,6 @@ enum Initial {
     /// The count, and which of two keys comes first.
     Top(usize, Ordering),
     Histogram(Width),
-    First,
-    Last,
     Mode,
     Correlation,
 }
@@ -115,17 +87,14 @@ impl Initial {
             Accumulator::Sum { total, initial } => {
                 Initial::Sum(packer.pack(total)?, packer.pack(initial)?)
             }
-            Accumulator::Min(_) => Initial::Min,
-            Accumulator::Max(_) => Initial::Max,
+            Accumulator::One(which, _) => Initial::One(*which),
             Accumulator::Average { .. } => Initial::Average,
-            Accumulator::Deviation { sample, .. } => Initial::Deviation(*sample),
+            Accumulator::Deviation(it) => Initial::Deviation(it.sample),
             Accumulator::Percentile { shares, .. } => Initial::Percentile((**shares).clone()),
             Accumulator::Group(_) => Initial::Group,
             Accumulator::Distinct(_) => Initial::Distinct,
             Accumulator::Top(top) => Initial::Top(top.count, top.first),
             Accumulator::Histogram(it) => Initial::Histogram(it.width),
-            Accumulator::First(_) => Initial::First,
-            Accumulator::Last(_) => Initial::Last,
             Accumulator::Mode(_) => Initial::Mode,
             Accumulator::Correlation(_) => Initial::Correlation,
             Accumulator::Chunk(_) => return None,
@@ -139,8 +108,7 @@ impl Initial {
                 total: heap.unpack(total),
                 initial: heap.unpack(initial),
             },
-            Initial::Min => Accumulator::Min(Value::Nil),
-            Initial::Max => Accumulator::Max(Value::Nil),
+            Initial::One(which) => Accumulator::One(*which, Value::Nil),
             Initial::Average => Accumulator::average(),
             Initial::Deviation(sample) => Accumulator::deviation(*sample),
             Initial::Percentile(shares) => Accumulator::Percentile {
@@ -151,8 +119,6 @@ impl Initial {
             Initial::Distinct => Accumulator::Distinct(Box::default()),
             Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
             Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
-            Initial::First => Accumulator::First(Value::Nil),
-            Initial::Last => Accumulator::Last(Value::Nil),
             Initial::Mode => Accumulator::Mode(Box::default()),
             Initial::Correlation => Accumulator::Correlation(Box::default()),
         }
@@ -372,12 +338,9 @@ impl Part {
     fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
         Some(match accumulator {
             Accumulator::Count(count) => Part::Count(*count),
-            Accumulator::Min(value) | Accumulator::First(value) | Accumulator::Last(value) => {
-                Part::Least(packer.pack(value)?)
-            }
-            Accumulator::Max(value) => Part::Most(packer.pack(value)?),
+            Accumulator::One(_, value) => Part::One(packer.pack(value)?),
             Accumulator::Percentile { values, .. } => {
-                Part::Percentile(PackedColumn::pack(packer, values)?)
+                Part::Percentile(values.map(|list| packer.all(list))?)
             }
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
             Accumulator::Distinct(values) => {
@@ -406,7 +369,7 @@ impl Part {
                 Part::Top(pairs.collect::<Option<_>>()?)
             }
             Accumulator::Histogram(histogram) => Part::Histogram(histogram.counts.clone()),
-            Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
+            Accumulator::Chunk(values) => Part::Values(values.map(|list| packer.all(list))?),
             _ => return None,
         })
     }
@@ -414,7 +377,7 @@ impl Part {
     fn weight(&self) -> usize {
         match self {
             Part::Count(_) => 0,
-            Part::Least(value) | Part::Most(value) => value.weight(),
+            Part::One(value) => value.weight(),
             Part::Percentile(values) | Part::Values(values) => values.weight(),
             Part::Group(list) | Part::Distinct(list) => list.iter().map(Portable::weight).sum(),
             Part::Top(rows) => rows
@@ -429,11 +392,12 @@ impl Part {
     fn unpack(self, heap: &mut Heap, known: &Accumulator) -> Accumulator {
         match self {
             Part::Count(count) => Accumulator::Count(count),
-            Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
-            Part::Most(value) => Accumulator::Max(heap.unpack(&value)),
-            Part::Percentile(values) | Part::Values(values) => {
-                Accumulator::Chunk(values.unpack(heap))
-            }
+            Part::One(value) => Accumulator::One(Which::Last, heap.unpack(&value)),
+            Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(match values {
+                Column::Ints(list) => Column::Ints(list),
+                Column::Floats(list) => Column::Floats(list),
+                Column::Mixed(list) => Column::Mixed(heap.all(&list)),
+            }),
             Part::Group(list) => Accumulator::Group(heap.all(&list)),
             Part::Distinct(list) => {
                 Accumulator::distinct(list.iter().map(|value| heap.unpack(value)))
@@ -467,7 +431,7 @@ impl Part {
             | (Part::Percentile(_), Accumulator::Percentile { .. })
             | (Part::Group(_), Accumulator::Group(_))
             | (Part::Distinct(_), Accumulator::Distinct(_))
-            | (Part::Least(_), Accumulator::First(_) | Accumulator::Last(_))
+            | (Part::One(_), Accumulator::One(Which::First | Which::Last, _))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
             (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
             (Part::Top(counts), Accumulator::Mode(_)) => counts
@@ -491,8 +455,7 @@ impl Part {
                 });
                 texts || numbers
             }
-            (Part::Least(more), Accumulator::Min(known))
-            | (Part::Most(more), Accumulator::Max(known)) => match (more, known) {
+            (Part::One(more), Accumulator::One(_, known)) => match (more, known) {
                 (Portable::Nil, _)
                 | (_, Value::Nil)
                 | (Portable::Str(_), Value::Str(_))
@@ -508,7 +471,7 @@ impl Part {
             (Part::Values(values), Accumulator::Average { sum, .. }) => {
                 number(sum) && values.is_numeric()
             }
-            (Part::Values(values), Accumulator::Deviation { .. }) => values.is_numeric(),
+            (Part::Values(values), Accumulator::Deviation(_)) => values.is_numeric(),
             _ => false,
         }
     }

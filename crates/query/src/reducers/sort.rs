@@ -2,7 +2,7 @@
 //! Beyond a limit, the sorted rows so far are a run in a temporary file, and the runs are merged at the end.
 
 use super::Evaluator;
-use super::encoding::{Bytes, write_count};
+use super::encoding::{Bytes, write_all, write_count};
 use super::portable::{Heap, Packer, Portable, copies, copy};
 use crate::class::Class;
 use crate::json::build::{Keys, parsed};
@@ -155,12 +155,8 @@ impl Sort {
         }
         self.runs.push(run.rewound()?);
         if self.runs.len() == RUNS_MAX {
-            let mut merged = Run::create(&spill)?;
-            let mut sorted = Sorted::of(std::mem::take(&mut self.runs))?;
-            while let Some(row) = sorted.least()? {
-                merged.write(&row)?;
-            }
-            self.runs.push(merged.rewound()?);
+            let runs = std::mem::take(&mut self.runs);
+            self.runs.push(Run::create(&spill)?.merged(runs)?);
         }
         Ok(())
     }
@@ -222,7 +218,7 @@ impl Sort {
 }
 
 impl Sorted {
-    pub(crate) fn of(runs: Vec<Run>) -> Eval<Sorted> {
+    fn of(runs: Vec<Run>) -> Eval<Sorted> {
         let mut first = Vec::new();
         for mut run in runs {
             let row = run.read()?;
@@ -247,7 +243,7 @@ impl Sorted {
     }
 
     /// The least of the first rows; of equal ones, that of the earliest run, and of memory last.
-    pub(crate) fn least(&mut self) -> Eval<Option<Row>> {
+    fn least(&mut self) -> Eval<Option<Row>> {
         let mut best: Option<usize> = None;
         for (at, (_, row)) in self.runs.iter().enumerate() {
             let known = best.and_then(|best| self.runs[best].1.as_ref());
@@ -367,6 +363,15 @@ impl Run {
         written.map_err(|reason| failed(&self.directory, &reason))
     }
 
+    /// Appends the rows of others, in order.
+    pub(crate) fn merged(mut self, runs: Vec<Run>) -> Eval<Run> {
+        let mut sorted = Sorted::of(runs)?;
+        while let Some(row) = sorted.least()? {
+            self.write(&row)?;
+        }
+        self.rewound()
+    }
+
     pub(crate) fn rewound(mut self) -> Eval<Run> {
         self.flush()?;
         self.pending = Vec::new();
@@ -406,52 +411,33 @@ fn read_row(file: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<Option<Row>
 }
 
 fn encode(out: &mut Vec<u8>, row: &Row) -> Option<()> {
-    encode_value(out, &row.key)?;
-    match &row.row {
-        Ok(text) => {
-            out.push(1);
-            out.extend_from_slice(text.as_bytes());
-        }
-        Err(value) => {
-            out.push(0);
-            encode_value(out, value)?;
-        }
-    }
-    Some(())
-}
-
-fn encode_value(out: &mut Vec<u8>, value: &Value) -> Option<()> {
     let mut packer = Packer::default();
-    let written = packer.pack(value)?;
-    write_count(out, packer.heap.len() as u64);
-    for entry in &packer.heap {
-        entry.as_ref()?.write(out);
+    let mut parts = vec![packer.pack(&row.key)?];
+    if let Err(value) = &row.row {
+        parts.push(packer.pack(value)?);
     }
-    written.write(out);
+    write_all(out, &packer.heap, |out, entry| {
+        entry.iter().for_each(|entry| entry.write(out));
+    });
+    write_all(out, &parts, |out, part| part.write(out));
+    if let Ok(text) = &row.row {
+        out.extend_from_slice(text.as_bytes());
+    }
     Some(())
 }
 
 fn decode(bytes: &[u8]) -> Option<Row> {
     let mut bytes = Bytes(bytes);
-    let key = decode_value(&mut bytes)?;
-    let row = if bytes.byte()? == 1 {
-        Ok(std::str::from_utf8(bytes.0).ok()?.to_owned())
-    } else {
-        Err(decode_value(&mut bytes)?)
+    let mut heap = Heap::new(bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?);
+    let parts = bytes.all(1, |bytes| Portable::read(bytes, 0))?;
+    let row = match parts.get(1) {
+        Some(value) => Err(heap.unpack(value)),
+        None => Ok(std::str::from_utf8(bytes.0).ok()?.to_owned()),
     };
+    let key = heap.unpack(parts.first()?);
     Some(Row { key, row })
 }
 
-fn decode_value(bytes: &mut Bytes<'_>) -> Option<Value> {
-    let heap = bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?;
-    let packed = Portable::read(bytes, 0)?;
-    Some(Heap::new(heap).unpack(&packed))
-}
-
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn failed(directory: &str, reason: &io::Error) -> Box<Flow> {
     let what = format!(
         "a temporary file in {directory}: {reason} (expected room for the rows that `sort` keeps beyond the memory limit)"

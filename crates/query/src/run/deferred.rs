@@ -5,7 +5,7 @@ use super::pipeline::Pipeline;
 use crate::json::export::export;
 use crate::json::print::compact;
 use crate::plan::parallel::{self, Parallel};
-use crate::reducers::groups::{Groups, Keyed, merge};
+use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::scope::{Reducer, Scope};
 use crate::reducers::sort::{Row, Run};
 use crate::tree::{Builtin, Node, Program};
@@ -99,8 +99,7 @@ impl Pipeline<'_> {
             let groups = self.again(at, rows, level + 1)?;
             runs.push(self.drain(at, groups, level + 1, is_printed)?);
         }
-        merge(runs, &mut out).map_err(failed)?;
-        out.rewound().map_err(failed)
+        out.merged(runs).map_err(failed)
     }
 
     /// Runs the rows of a file. An error in a row ends the run without a result, since rows after it were run.

@@ -49,21 +49,22 @@ impl Query {
         let mut text = String::new();
         if is_json {
             let string = |text: &str| Value::String(text.to_owned());
+            let member = |name: &str, value| (name.replace(' ', "_"), value);
             let stages = stages.iter().map(|(text, threads)| {
-                let members = [("stage", text.as_str()), ("threads", threads)];
-                Value::Object(members.map(|(key, it)| (key.to_owned(), string(it))).into())
+                Value::Object(vec![
+                    member("stage", string(text)),
+                    member("threads", string(threads)),
+                ])
             });
             let mut paths = Vec::new();
             list_paths(&projection, "_", &mut paths);
+            let paths = paths.iter().map(|path| string(path));
             let mut members = vec![
-                ("stages".to_owned(), Value::Array(stages.collect())),
-                (
-                    "reads".to_owned(),
-                    Value::Array(paths.iter().map(|it| string(it)).collect()),
-                ),
+                member("stages", Value::Array(stages.collect())),
+                member("reads", Value::Array(paths.collect())),
             ];
             let notes = notes.iter().skip(1);
-            members.extend(notes.map(|(name, text)| (name.replace(' ', "_"), string(text))));
+            members.extend(notes.map(|(name, text)| member(name, string(text))));
             let _ = writeln!(text, "{}", Value::Object(members));
             return text;
         }

@@ -239,6 +239,15 @@ impl Table {
         entries.push(hash, frozen_key(key), value);
     }
 
+    /// Adds to the number of times that a key occurred.
+    pub(crate) fn count(&self, key: Value, more: i64) {
+        let known = match self.get(&key) {
+            Some(Value::Int(known)) => known,
+            _ => 0,
+        };
+        self.insert(key, Value::Int(known.saturating_add(more)));
+    }
+
     /// For the JSON parser: a frozen key with its hash.
     pub(crate) fn insert_hashed(&self, hash: u64, key: Rc<Text>, value: Value) {
         let mut entries = self.entries.borrow_mut();
