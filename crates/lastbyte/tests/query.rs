@@ -594,6 +594,24 @@ fn memory_is_bounded() {
 }
 
 #[test]
+fn groups_beyond_the_memory_limit_are_reduced_in_temporary_files() {
+    let folder = bad_files("query-groups");
+    let query = "'group_by((_[\"a\"] / 2).to_s * 200) { |r| sum(r[\"a\"] * 0.1) }' rows | cksum";
+    let (whole, _) = run_once(&folder, &format!("lastbyte query {query}"));
+    for threads in 1..=3 {
+        let line = format!("lastbyte query -P {threads} --max-memory 70M {query}");
+        let (in_files, errors) = run_once(&folder, &line);
+        assert_eq!((&in_files, errors.as_str()), (&whole, ""), "{line}");
+    }
+    let line = format!("TMPDIR=/absent lastbyte query --max-memory 70M {query}");
+    let (_, errors) = run_once(&folder, &line);
+    assert!(
+        errors.contains("a temporary file in /absent: No such file or directory"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn rows_beyond_the_memory_limit_are_sorted_in_temporary_files() {
     let folder = bad_files("query-spill");
     let query = "'[_[\"a\"] % 1000, \"x\" * 600] >> sort(-_[0]) >> _[0]' rows | cksum";

@@ -1,11 +1,14 @@
 //! The builtins of a stage, as a query calls them.
 
+mod bucket;
+
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
-use crate::reducers::accumulator::{Accumulator, Shares};
+use crate::reducers::accumulator::{Accumulator, Shares, Which};
 use crate::reducers::column::Column;
+use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::histogram::Histogram;
-use crate::reducers::scope::{Keyed, Reducer, Scope};
+use crate::reducers::scope::{Reducer, Scope};
 use crate::reducers::sort::Sort;
 use crate::reducers::top::Top;
 use crate::tree::Builtin;
@@ -50,8 +53,8 @@ pub(crate) fn call(
             let initial = option(args, "initial")?;
             step_unless_nil(vm, |vm| sum_from(vm, initial), first())
         }
-        Builtin::Min => step_unless_nil(vm, |_| Ok(Accumulator::Min(Value::Nil)), first()),
-        Builtin::Max => step_unless_nil(vm, |_| Ok(Accumulator::Max(Value::Nil)), first()),
+        Builtin::Min => one(vm, Which::Least, first()),
+        Builtin::Max => one(vm, Which::Most, first()),
         Builtin::Average => step_unless_nil(vm, |_| Ok(Accumulator::average()), first()),
         Builtin::Stdev => {
             let sample = option(args, "sample")?.is_some_and(|it| it.truthy());
@@ -69,6 +72,21 @@ pub(crate) fn call(
                 },
                 first(),
             )
+        }
+        Builtin::First => one(vm, Which::First, first()),
+        Builtin::Last => one(vm, Which::Last, first()),
+        Builtin::Mode => step_unless_nil(vm, |_| Ok(Accumulator::Mode(Box::default())), first()),
+        Builtin::Corr => {
+            arity(args, 2, 2)?;
+            let pair = match args {
+                [x, y] if !x.is_nil() && !y.is_nil() => Value::pair(x.clone(), y.clone()),
+                _ => Value::Nil,
+            };
+            step_unless_nil(vm, |_| Ok(Accumulator::Correlation(Box::default())), pair)
+        }
+        Builtin::Bucket => {
+            arity(args, 2, 2)?;
+            bucket::bucket(vm, &args[0], &args[1])
         }
         Builtin::Group => {
             let value = if args.is_empty() {
@@ -117,10 +135,6 @@ fn need_block<'a, 'b>(block: Option<&'a Block<'b>>, name: &str) -> Eval<&'a Bloc
     block.ok_or_else(|| argument_error(format!("{name} requires a block")))
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::exception::Flow> {
     type_error(format!(
         "{builtin} expects {wanted}, got {}",
@@ -150,6 +164,10 @@ fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
     Ok(Accumulator::sum(initial))
 }
 
+fn one(vm: &mut Vm, which: Which, value: Value) -> Eval {
+    step_unless_nil(vm, |_| Ok(Accumulator::One(which, Value::Nil)), value)
+}
+
 fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<Reducer> {
     let initial = make(vm)?;
     Ok(if vm.chunk {
@@ -162,17 +180,24 @@ fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<R
     })
 }
 
-fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+/// Runs the accumulator of this call; the flag says whether it gathers a part of the input.
+fn accumulate(
+    vm: &mut Vm,
+    make: impl FnOnce(&mut Vm) -> Eval<Accumulator>,
+    step: impl FnOnce(&mut Vm, &mut Accumulator, bool) -> Eval<()>,
+) -> Eval {
     vm.reducer(
         |vm| plain(vm, make),
         |vm, reducer| match reducer {
-            Reducer::Plain(accumulator)
-            | Reducer::Chunk {
-                part: accumulator, ..
-            } => accumulator.step(vm, value),
+            Reducer::Plain(accumulator) => step(vm, accumulator, false),
+            Reducer::Chunk { part, .. } => step(vm, part, true),
             _ => Ok(()),
         },
     )
+}
+
+fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+    accumulate(vm, make, |vm, accumulator, _| accumulator.step(vm, value))
 }
 
 fn step_unless_nil(
@@ -185,16 +210,13 @@ fn step_unless_nil(
             "a reducer cannot take another one's result; use `>>` between them",
         ));
     }
-    vm.reducer(
-        |vm| plain(vm, make),
-        |vm, reducer| match reducer {
-            Reducer::Plain(accumulator)
-            | Reducer::Chunk {
-                part: accumulator, ..
-            } if !value.is_nil() => accumulator.step(vm, value),
-            _ => Ok(()),
-        },
-    )
+    accumulate(vm, make, |vm, accumulator, _| {
+        if value.is_nil() {
+            Ok(())
+        } else {
+            accumulator.step(vm, value)
+        }
+    })
 }
 
 /// `top(n, key)`; without a key, the row is the key.
@@ -202,14 +224,11 @@ fn top(vm: &mut Vm, args: &[Value]) -> Eval {
     arity(args, 1, 2)?;
     let row = vm.target.clone();
     let key = args.get(1).unwrap_or(&row).clone();
-    vm.reducer(
-        |vm| plain(vm, |_| Top::new(&args[0]).map(Accumulator::Top)),
-        |_, reducer| match reducer {
-            Reducer::Plain(Accumulator::Top(top))
-            | Reducer::Chunk {
-                part: Accumulator::Top(top),
-                ..
-            } if !key.is_nil() => top.push(key, row),
+    accumulate(
+        vm,
+        |_| Top::new(&args[0]).map(Accumulator::Top),
+        |_, accumulator, _| match accumulator {
+            Accumulator::Top(top) if !key.is_nil() => top.push(key, row),
             _ => Ok(()),
         },
     )
@@ -234,18 +253,16 @@ fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
 fn least(vm: &mut Vm, args: &[Value]) -> Eval {
     let row = vm.target.clone();
     let key = args.get(1).unwrap_or(&row).clone();
-    vm.reducer(
-        |vm| plain(vm, |_| Ok(Accumulator::Top(Top::least(&args[0])))),
-        |_, reducer| match reducer {
-            Reducer::Plain(Accumulator::Top(top)) => {
+    accumulate(
+        vm,
+        |_| Ok(Accumulator::Top(Top::least(&args[0]))),
+        |_, accumulator, is_part| match accumulator {
+            // A part with an error runs again.
+            Accumulator::Top(top) if is_part => top.push(key, row),
+            Accumulator::Top(top) => {
                 top.push_or_fail_later(key, row);
                 Ok(())
             }
-            // A part with an error runs again.
-            Reducer::Chunk {
-                part: Accumulator::Top(top),
-                ..
-            } => top.push(key, row),
             _ => Ok(()),
         },
     )
@@ -282,9 +299,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
     match &collection {
         Value::Array(list) if reducing => {
             let elements = list.borrow().clone();
-            keyed(vm, Keyed::List, |vm, reducer| {
+            keyed(vm, Keyed::List, |vm, groups| {
                 for (at, element) in elements.into_iter().enumerate() {
-                    in_slot(vm, reducer, at, &Value::size(at), element.clone(), |vm| {
+                    in_slot(vm, groups, at, &Value::size(at), element.clone(), |vm| {
                         vm.call1(block, element)
                     })?;
                 }
@@ -293,9 +310,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
         }
         Value::Hash(table) if reducing => {
             let pairs = table.pairs();
-            keyed(vm, Keyed::List, |vm, reducer| {
+            keyed(vm, Keyed::List, |vm, groups| {
                 for (at, (key, value)) in pairs.into_iter().enumerate() {
-                    in_slot(vm, reducer, at, &key.clone(), value.clone(), |vm| {
+                    in_slot(vm, groups, at, &key.clone(), value.clone(), |vm| {
                         vm.call_pair(block, key, value)
                     })?;
                 }
@@ -335,9 +352,9 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     // The keys are those of a Hash already.
     let entries = table.hashed_pairs();
     if reducing {
-        return keyed(vm, Keyed::Hash, |vm, reducer| {
+        return keyed(vm, Keyed::Hash, |vm, groups| {
             for (at, (_, key, value)) in entries.into_iter().enumerate() {
-                in_slot(vm, reducer, at, &key, value.clone(), |vm| {
+                in_slot(vm, groups, at, &key, value.clone(), |vm| {
                     vm.call1(block, value)
                 })?;
             }
@@ -365,29 +382,41 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     done.map(|()| Value::hash(out))
 }
 
-fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>) -> Eval {
-    vm.reducer(|_| Ok(Reducer::keyed(kind)), step)
+fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Groups) -> Eval<()>) -> Eval {
+    vm.reducer(
+        |_| Ok(Reducer::keyed(kind)),
+        |vm, reducer| match reducer {
+            Reducer::Keyed(groups) => step(vm, groups),
+            _ => Ok(()),
+        },
+    )
 }
 
 /// Runs a block in the scope of a key, which is likely to be the one at this place.
 fn in_slot(
     vm: &mut Vm,
-    reducer: &mut Reducer,
+    groups: &mut Groups,
     place: usize,
     key: &Value,
     target: Value,
     run: impl FnOnce(&mut Vm) -> Eval,
 ) -> Eval<()> {
-    if let Some(scope) = reducer.slot_at(place, key) {
-        vm.within_scope(scope, target, run)?;
-    }
+    let at = groups.place(place, key);
+    groups.with(at, |scope| vm.within_scope(scope, target, run))?;
     Ok(())
 }
 
 fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
     let row = vm.target.clone();
-    keyed(vm, Keyed::Hash, |vm, reducer| {
-        in_slot(vm, reducer, 0, key, row.clone(), |vm| match block {
+    // Those in its block are not put off.
+    let place = vm.deferrable.take();
+    keyed(vm, Keyed::Hash, |vm, groups| {
+        if let (Some(place), Some(spill)) = (place, &vm.spill)
+            && groups.defer(spill, key, &row, place)?
+        {
+            return Ok(());
+        }
+        in_slot(vm, groups, 0, key, row.clone(), |vm| match block {
             Some(block) => vm.call1(block, row),
             None => step(vm, |_| Ok(Accumulator::Group(Vec::new())), row),
         })

@@ -39,19 +39,6 @@ pub(crate) struct Form {
     pub(crate) instead: &'static [(&'static [&'static str], &'static str)],
 }
 
-const FORM: Form = Form {
-    name: "",
-    builtin: Builtin::Select,
-    written: "",
-    counts: 1..=1,
-    keywords: &[],
-    takes_pairs: false,
-    block: BlockUse::Refused,
-    reduces: Reduces::Always,
-    is_own: false,
-    instead: &[],
-};
-
 const ORDERS: &[&str] = &[
     "reverse",
     "desc",
@@ -60,219 +47,96 @@ const ORDERS: &[&str] = &[
     "ascending",
     "asc",
     "dir",
-    "direction",
 ];
 const KEYS: &[&str] = &["by", "key", "on"];
 const CONDITIONS: &[&str] = &["", "if", "where", "filter"];
 const WEIGHTS: &[&str] = &["weight", "weights", "w", "by"];
 const NUMBERS: &[&str] = &["limit", "n", "first", "top", "head"];
 
-/// All builtins but `limit`, which is part of the order of rows.
-pub(crate) static FORMS: &[Form] = &[
-    Form {
-        name: "select",
-        builtin: Builtin::Select,
-        written: "select(p)",
-        reduces: Reduces::Never,
-        instead: &[(&[""], "`select(p)` with `_` as the row")],
-        ..FORM
-    },
-    Form {
-        name: "flat",
-        builtin: Builtin::Flat,
-        written: "flat",
-        counts: 0..=0,
-        reduces: Reduces::Never,
-        ..FORM
-    },
-    Form {
-        name: "map",
-        builtin: Builtin::Map,
-        written: "map(list) { |x| … }",
-        counts: 0..=1,
-        takes_pairs: true,
-        block: BlockUse::Required,
-        reduces: Reduces::AsItsBlock,
-        ..FORM
-    },
-    Form {
-        name: "map_values",
-        builtin: Builtin::MapValues,
-        written: "map_values(hash) { |x| … }",
-        counts: 0..=1,
-        takes_pairs: true,
-        block: BlockUse::Required,
-        reduces: Reduces::AsItsBlock,
-        ..FORM
-    },
-    Form {
-        name: "apply",
-        builtin: Builtin::Apply,
-        written: "apply(list) { |x| … }",
-        counts: 0..=1,
-        block: BlockUse::Required,
-        reduces: Reduces::Never,
-        ..FORM
-    },
-    Form {
-        name: "group_by",
-        builtin: Builtin::GroupBy,
-        written: "group_by(key)",
-        takes_pairs: true,
-        block: BlockUse::Optional,
-        instead: &[(NUMBERS, "`group_by(key) { top(n, e) }`")],
-        ..FORM
-    },
-    Form {
-        name: "group",
-        builtin: Builtin::Group,
-        written: "group(e)",
-        counts: 0..=1,
-        takes_pairs: true,
-        instead: &[
-            (NUMBERS, "`limit(n) >> group(e)`"),
-            (KEYS, "`group_by(key)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "distinct",
-        builtin: Builtin::Distinct,
-        written: "distinct(e)",
-        takes_pairs: true,
-        is_own: true,
-        ..FORM
-    },
-    Form {
-        name: "top",
-        builtin: Builtin::Top,
-        written: "top(n, key)",
-        counts: 1..=2,
-        takes_pairs: true,
-        is_own: true,
-        instead: &[(KEYS, "`top(n, key)`"), (ORDERS, "`top(n, -key)`")],
-        ..FORM
-    },
-    Form {
-        name: "histogram",
-        builtin: Builtin::Histogram,
-        written: "histogram(e, width)",
-        counts: 1..=2,
-        is_own: true,
-        instead: &[
-            (&["width", "bin", "step"], "`histogram(e, width)`"),
-            (WEIGHTS, "`group_by(key) { sum(weight) }`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "sort",
-        builtin: Builtin::Sort,
-        written: "sort(key)",
-        counts: 0..=1,
-        block: BlockUse::Optional,
-        instead: &[
-            (ORDERS, "`sort(-key)`, or `sort { |a, b| b <=> a }`"),
-            (KEYS, "`sort(key)`"),
-            (NUMBERS, "`sort(key) >> limit(n)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "sum",
-        builtin: Builtin::Sum,
-        written: "sum(e)",
-        keywords: &["initial"],
-        instead: &[
-            (CONDITIONS, "`sum(p ? e : nil)`"),
-            (WEIGHTS, "`sum(e * weight)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "count",
-        builtin: Builtin::Count,
-        written: "count()",
-        counts: 0..=1,
-        instead: &[
-            (&["distinct", "uniq", "unique"], "`distinct(e) >> _.length`"),
-            (CONDITIONS, "`count_if(p)`"),
-            (KEYS, "`group_by(key) { count() }`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "count_if",
-        builtin: Builtin::CountIf,
-        written: "count_if(p)",
-        instead: &[(&[""], "`count_if(p)` with `_` as the row")],
-        ..FORM
-    },
-    Form {
-        name: "min",
-        builtin: Builtin::Min,
-        written: "min(e)",
-        instead: &[(KEYS, "`top(1, -key)`"), (CONDITIONS, "`min(p ? e : nil)`")],
-        ..FORM
-    },
-    Form {
-        name: "max",
-        builtin: Builtin::Max,
-        written: "max(e)",
-        instead: &[(KEYS, "`top(1, key)`"), (CONDITIONS, "`max(p ? e : nil)`")],
-        ..FORM
-    },
-    Form {
-        name: "average",
-        builtin: Builtin::Average,
-        written: "average(e)",
-        instead: &[
-            (
-                WEIGHTS,
-                "`[sum(e * weight), sum(weight)] >> _[0].fdiv(_[1])`",
-            ),
-            (CONDITIONS, "`average(p ? e : nil)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "stdev",
-        builtin: Builtin::Stdev,
-        written: "stdev(e)",
-        keywords: &["sample"],
-        instead: &[
-            (
-                &["ddof", "population"],
-                "`stdev(e, sample: true)` for n - 1",
-            ),
-            (CONDITIONS, "`stdev(p ? e : nil)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "percentile",
-        builtin: Builtin::Percentile,
-        written: "percentile(e, p)",
-        counts: 1..=2,
-        instead: &[
-            (&["p", "q", "percentile", "quantile"], "`percentile(e, p)`"),
-            (CONDITIONS, "`percentile(c ? e : nil, p)`"),
-        ],
-        ..FORM
-    },
-    Form {
-        name: "reduce",
-        builtin: Builtin::Reduce,
-        written: "reduce(start) { |value, row| … }",
-        takes_pairs: true,
-        block: BlockUse::Required,
-        instead: &[(
-            &["initial", "init", "start"],
-            "`reduce(start) { |value, row| … }`",
-        )],
-        ..FORM
-    },
-];
+/// Whether a note is that of this first letter.
+const fn is(note: &str, first: u8) -> bool {
+    note.as_bytes()[0] == first
+}
+
+/// A line is: name, builtin, least and most arguments, whether it reduces, its block, how a hint writes it, keywords, and
+/// notes: `pairs` for [`Form::takes_pairs`], `own` for [`Form::is_own`]. Behind it stands what is meant by other forms.
+macro_rules! forms {
+    ($($name:literal $builtin:ident $least:literal $most:literal $reduces:ident $block:ident $written:literal
+        $([$($keyword:literal)+])? $($note:ident)* { $($names:expr => $meant:literal,)* })+) => {
+        /// All builtins but `limit`, which is part of the order of rows.
+        pub(crate) static FORMS: &[Form] = &[$(Form {
+            name: $name,
+            builtin: Builtin::$builtin,
+            written: $written,
+            counts: $least..=$most,
+            keywords: &[$($($keyword,)+)?],
+            takes_pairs: false $(|| is(stringify!($note), b'p'))*,
+            block: BlockUse::$block,
+            reduces: Reduces::$reduces,
+            is_own: false $(|| is(stringify!($note), b'o'))*,
+            instead: &[$(($names, $meant),)*],
+        },)+];
+    };
+}
+
+forms! {
+    "select" Select 1 1 Never Refused "select(p)" { &[""] => "`select(p)` with `_` as the row", }
+    "flat" Flat 0 0 Never Refused "flat" {}
+    "map" Map 0 1 AsItsBlock Required "map(list) { |x| … }" pairs {}
+    "map_values" MapValues 0 1 AsItsBlock Required "map_values(hash) { |x| … }" pairs {}
+    "apply" Apply 0 1 Never Required "apply(list) { |x| … }" {}
+    "bucket" Bucket 2 2 Never Refused "bucket(e, width)" own { &["width", "size", "by"] => "`bucket(e, width)`", }
+    "group_by" GroupBy 1 1 Always Optional "group_by(key)" pairs { NUMBERS => "`group_by(key) { top(n, e) }`", }
+    "group" Group 0 1 Always Refused "group(e)" pairs {
+        NUMBERS => "`limit(n) >> group(e)`",
+        KEYS => "`group_by(key)`",
+    }
+    "distinct" Distinct 1 1 Always Refused "distinct(e)" pairs own {}
+    "top" Top 1 2 Always Refused "top(n, key)" pairs own {
+        KEYS => "`top(n, key)`",
+        ORDERS => "`top(n, -key)`",
+    }
+    "histogram" Histogram 1 2 Always Refused "histogram(e, width)" own {
+        &["width", "bin", "step"] => "`histogram(e, width)`",
+        WEIGHTS => "`group_by(key) { sum(weight) }`",
+    }
+    "sort" Sort 0 1 Always Optional "sort(key)" {
+        ORDERS => "`sort(-key)`, or `sort { |a, b| b <=> a }`",
+        KEYS => "`sort(key)`",
+        NUMBERS => "`sort(key) >> limit(n)`",
+    }
+    "sum" Sum 1 1 Always Refused "sum(e)" ["initial"] {
+        CONDITIONS => "`sum(p ? e : nil)`",
+        WEIGHTS => "`sum(e * weight)`",
+    }
+    "count" Count 0 1 Always Refused "count()" {
+        &["distinct", "uniq", "unique"] => "`distinct(e) >> _.length`",
+        CONDITIONS => "`count_if(p)`",
+        KEYS => "`group_by(key) { count() }`",
+    }
+    "count_if" CountIf 1 1 Always Refused "count_if(p)" { &[""] => "`count_if(p)` with `_` as the row", }
+    "min" Min 1 1 Always Refused "min(e)" { KEYS => "`top(1, -key)`", CONDITIONS => "`min(p ? e : nil)`", }
+    "max" Max 1 1 Always Refused "max(e)" { KEYS => "`top(1, key)`", CONDITIONS => "`max(p ? e : nil)`", }
+    "first" First 1 1 Always Refused "first(e)" own { KEYS => "`top(1, -key)`", CONDITIONS => "`first(p ? e : nil)`", }
+    "last" Last 1 1 Always Refused "last(e)" own { KEYS => "`top(1, key)`", CONDITIONS => "`last(p ? e : nil)`", }
+    "mode" Mode 1 1 Always Refused "mode(e)" pairs own {}
+    "corr" Corr 2 2 Always Refused "corr(x, y)" own {}
+    "average" Average 1 1 Always Refused "average(e)" {
+        WEIGHTS => "`[sum(e * weight), sum(weight)] >> _[0].fdiv(_[1])`",
+        CONDITIONS => "`average(p ? e : nil)`",
+    }
+    "stdev" Stdev 1 1 Always Refused "stdev(e)" ["sample"] {
+        &["ddof", "population"] => "`stdev(e, sample: true)` for n - 1",
+        CONDITIONS => "`stdev(p ? e : nil)`",
+    }
+    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" {
+        &["p", "q", "percentile", "quantile"] => "`percentile(e, p)`",
+        CONDITIONS => "`percentile(c ? e : nil, p)`",
+    }
+    "reduce" Reduce 1 1 Always Required "reduce(start) { |value, row| … }" pairs {
+        &["initial", "init", "start"] => "`reduce(start) { |value, row| … }`",
+    }
+}
 
 impl Form {
     pub(crate) fn find(name: &str) -> Option<&'static Form> {

@@ -48,6 +48,10 @@
 //!   cache. Mapped files were no faster, and a log truncated while mapped kills the process.
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 
 mod builtins;
 mod class;

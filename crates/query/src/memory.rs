@@ -11,10 +11,10 @@ pub struct Memory {
     pub used: fn() -> Option<u64>,
 }
 
-/// Temporary files for the rows that `sort` keeps beyond a limit.
+/// Temporary files for the rows of `sort` and of groups beyond a limit.
 #[derive(Clone, Debug)]
 pub struct Spill {
-    /// Maximum number of bytes of rows in memory, for each `sort`.
+    /// Maximum number of bytes of rows in memory, for each `sort`; the groups of a stage may take twice as many.
     pub bytes_max: u64,
     /// The directory of the files, for errors.
     pub directory: String,

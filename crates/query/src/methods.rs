@@ -114,19 +114,6 @@ pub(crate) fn binary(vm: &mut Vm, op: Op, left: &Value, right: &Value) -> Eval {
             },
             _ => number::arithmetic(op, left, right),
         },
-        _ => {
-            let method = match op {
-                Op::Add => M::OpAdd,
-                Op::Sub => M::OpSub,
-                Op::Mul => M::OpMul,
-                Op::Div => M::OpDiv,
-                Op::Mod => M::OpMod,
-                Op::Lt => M::OpLt,
-                Op::Le => M::OpLe,
-                Op::Gt => M::OpGt,
-                _ => M::OpGe,
-            };
-            call(vm, left, method, std::slice::from_ref(right), None)
-        }
+        _ => call(vm, left, op.method(), std::slice::from_ref(right), None),
     }
 }

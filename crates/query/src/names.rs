@@ -54,162 +54,100 @@ pub(crate) const PRINTING: &[&str] = &[
     "open", "eval",
 ];
 
-/// Names of Ruby that are not supported, separated by spaces, and what to write instead.
-const REFUSED: &[(&str, &str)] = &[
-    (
-        "b encode encoding force_encoding scrub unicode_normalize valid_encoding?",
-        "texts are UTF-8, so that it can be left out",
-    ),
-    ("unpack", "the nearest one is `bytes`"),
-    ("pack", "write `map { |code| code.chr }.join`"),
-    ("crypt", "there is nothing like it"),
-    (
-        "byteindex byteoffset each_byte getbyte byteslice codepoints unpack1",
-        "the nearest one is `bytes`",
-    ),
-    (
-        "each_grapheme_cluster grapheme_clusters",
-        "the nearest one is `chars`",
-    ),
-    (
-        "rand sample shuffle seed srand",
-        "a query's result does not depend on chance: take a part of a hash or counter in the row",
-    ),
-    (
-        "lazy force eager",
-        "`each` with `break`, `find` and `first(n)` end early",
-    ),
-    (
-        "peek rewind each_index",
-        "the nearest one is `each_with_index`",
-    ),
-    (
-        "to_set add add? subset? superset? disjoint?",
-        "the nearest one is `uniq`, or a Hash",
-    ),
-    (
-        "repeated_combination repeated_permutation product combination permutation cycle collect_concat",
-        "the nearest one is `flat_map`",
-    ),
-    (
-        "bsearch bsearch_index assoc rassoc",
-        "the nearest one is `find`",
-    ),
-    ("each_entry each_with_entry", "the nearest one is `each`"),
-    ("with_object", "the nearest one is `each_with_object`"),
-    ("to_ary entries", "the nearest one is `to_a`"),
-    ("find_all", "the nearest one is `select`"),
-    ("delete_at delete_if keep_if", "the nearest one is `reject`"),
-    (
-        "slice_before slice_after chunk",
-        "the nearest one is `slice_when`",
-    ),
-    ("rotate", "the nearest one is `each_cons`"),
-    ("intersection intersect?", "the nearest one is `&`"),
-    ("difference", "the nearest one is `-`"),
-    ("fill", "the nearest one is `map`"),
-    ("append", "the nearest one is `push`"),
-    (
-        "insert prepend replace clear",
-        "it changes its receiver: write a new value, as in `[a, *list]` or `a + text`",
-    ),
-    (
-        "default default= default_proc rehash compare_by_identity",
-        "the nearest one is `Hash.new`",
-    ),
-    ("store", "write `hash[key] = value`"),
-    ("update", "the nearest one is `merge!`"),
-    ("has_value?", "the nearest one is `value?`"),
-    ("member?", "the nearest one is `include?`"),
-    (
-        "to_r to_c rationalize numerator denominator coerce next_float prev_float",
-        "the nearest one is `to_f`",
-    ),
-    ("magnitude", "the nearest one is `abs`"),
-    ("to_int oct", "the nearest one is `to_i`"),
-    ("nonzero?", "the nearest one is `zero?`"),
-    (
-        "integer? kind_of? instance_of?",
-        "the nearest one is `is_a?`",
-    ),
-    ("div gcd lcm", "the nearest one is `/`"),
-    ("modulo remainder", "the nearest one is `%`"),
-    ("digits", "the nearest one is `to_s`"),
-    ("pred", "write `x - 1`"),
-    ("bit_length", "the nearest one is `Math.log2`"),
-    ("pow", "the nearest one is `**`"),
-    ("cbrt", "write `x ** (1.0 / 3)`"),
-    ("sinh cosh tanh", "the nearest one is `Math.exp`"),
-    (
-        "tan atan acos hypot",
-        "the nearest ones are `Math.sin`, `Math.cos`, `Math.asin` and `Math.atan2`",
-    ),
-    ("allbits? anybits? nobits?", "the nearest one is `&`"),
-    (
-        "curry parameters receiver unbind arity lambda? yield",
-        "the nearest one is `call`",
-    ),
-    ("overlap?", "the nearest one is `cover?`"),
-    ("exclude_end?", "the nearest one is `end`"),
-    (
-        "backtrace cause detailed_message full_message set_backtrace exception",
-        "the nearest one is `message`",
-    ),
-    (
-        "object_id display equal? eql? hash",
-        "the nearest one is `==`",
-    ),
-    ("yield_self", "the nearest one is `then`"),
-    ("chop", "the nearest one is `chomp`"),
-    ("tr_s", "the nearest one is `tr`"),
-    ("swapcase", "the nearest ones are `upcase` and `downcase`"),
-    ("casecmp", "the nearest one is `casecmp?`"),
-    ("ascii_only?", "write `text.bytesize == text.length`"),
-    ("intern", "the nearest one is `to_sym`"),
-    ("to_str", "the nearest one is `to_s`"),
-    ("rfc2822 httpdate", "the nearest one is `strftime`"),
-    ("xmlschema", "the nearest one is `iso8601`"),
-    ("subsec", "the nearest one is `nsec`"),
-    (
-        "dst? isdst gmt_offset gmtoff",
-        "the nearest one is `utc_offset`",
-    ),
-    (
-        "gmtime getutc getgm gm mktime local",
-        "the nearest one is `utc`",
-    ),
-    ("gmt?", "the nearest one is `utc?`"),
-    ("localtime", "the nearest one is `getlocal`"),
-    ("tv_sec", "the nearest one is `to_i`"),
-    ("tv_usec", "the nearest one is `usec`"),
-    ("mon", "the nearest one is `month`"),
-    ("mday", "the nearest one is `day`"),
-    (
-        "sunday? monday? tuesday? wednesday? thursday? friday? saturday?",
-        "the nearest one is `wday`",
-    ),
-    ("regexp options", "the nearest one is `source`"),
-    ("names string", "the nearest one is `named_captures`"),
-    ("offset", "the nearest ones are `begin` and `end`"),
-    ("quote", "the nearest one is `escape`"),
-    ("last_match", "write `$~`"),
-    ("pretty_generate", "use `-o pretty`"),
-    (
-        "superclass ancestors instance_methods instance_method allocate constants const_get instance_variable_get instance_variable_set instance_variables methods define_method singleton_class instance_eval instance_exec class_eval",
-        "the nearest ones are `is_a?` and `respond_to?`",
-    ),
-];
+/// Names of Ruby that are not supported, and what to write instead; a name or code in backticks is the nearest one.
+const REFUSED: &str = "b encode encoding force_encoding scrub unicode_normalize valid_encoding?: texts are UTF-8, so that it can be left out
+unpack: `bytes`
+pack: write `map { |code| code.chr }.join`
+crypt: there is nothing like it
+byteindex byteoffset each_byte getbyte byteslice codepoints unpack1: `bytes`
+each_grapheme_cluster grapheme_clusters: `chars`
+rand sample shuffle seed srand: a query's result does not depend on chance: take a part of a hash or counter in the row
+lazy force eager: write `each` with `break`, `find` or `first(n)`, which end early
+peek rewind each_index: `each_with_index`
+to_set add add? subset? superset? disjoint?: `uniq`, or a Hash
+repeated_combination repeated_permutation product combination permutation cycle collect_concat: `flat_map`
+bsearch bsearch_index assoc rassoc: `find`
+each_entry each_with_entry: `each`
+with_object: `each_with_object`
+to_ary entries: `to_a`
+find_all: `select`
+delete_at delete_if keep_if: `reject`
+slice_before slice_after chunk: `slice_when`
+rotate: `each_cons`
+intersection intersect?: `&`
+difference: `-`
+fill: `map`
+append: `push`
+insert prepend replace clear: it changes its receiver: write a new value, as in `[a, *list]` or `a + text`
+default default= default_proc rehash compare_by_identity: `Hash.new`
+store: write `hash[key] = value`
+update: `merge!`
+has_value?: `value?`
+member?: `include?`
+to_r to_c rationalize numerator denominator coerce next_float prev_float: `to_f`
+magnitude: `abs`
+to_int oct: `to_i`
+nonzero?: `zero?`
+integer? kind_of? instance_of?: `is_a?`
+div gcd lcm: `/`
+modulo remainder: `%`
+digits: `to_s`
+pred: write `x - 1`
+bit_length: `Math.log2`
+pow: `**`
+cbrt: write `x ** (1.0 / 3)`
+sinh cosh tanh: `Math.exp`
+tan atan acos hypot: the nearest ones are `Math.sin`, `Math.cos`, `Math.asin` and `Math.atan2`
+allbits? anybits? nobits?: `&`
+curry parameters receiver unbind arity lambda? yield: `call`
+overlap?: `cover?`
+exclude_end?: `end`
+backtrace cause detailed_message full_message set_backtrace exception: `message`
+object_id display equal? eql? hash: `==`
+yield_self: `then`
+chop: `chomp`
+tr_s: `tr`
+swapcase: the nearest ones are `upcase` and `downcase`
+casecmp: `casecmp?`
+ascii_only?: write `text.bytesize == text.length`
+intern: `to_sym`
+to_str: `to_s`
+rfc2822 httpdate: `strftime`
+xmlschema: `iso8601`
+subsec: `nsec`
+dst? isdst gmt_offset gmtoff: `utc_offset`
+gmtime getutc getgm gm mktime local: `utc`
+gmt?: `utc?`
+localtime: `getlocal`
+tv_sec: `to_i`
+tv_usec: `usec`
+mon: `month`
+mday: `day`
+sunday? monday? tuesday? wednesday? thursday? friday? saturday?: `wday`
+regexp options: `source`
+names string: `named_captures`
+offset: the nearest ones are `begin` and `end`
+quote: `escape`
+last_match: write `$~`
+pretty_generate: use `-o pretty`
+superclass ancestors instance_methods instance_method allocate constants const_get instance_variable_get instance_variable_set instance_variables methods define_method singleton_class instance_eval instance_exec class_eval: the nearest ones are `is_a?` and `respond_to?`";
+
+/// What is meant by a name in a table of lines `name other: meant`.
+pub(crate) fn meant(table: &'static str, name: &str) -> Option<&'static str> {
+    let mut lines = table.lines().filter_map(|line| line.split_once(": "));
+    let found = lines.find(|(names, _)| names.split(' ').any(|known| known == name));
+    found.map(|(_, meant)| meant)
+}
 
 /// What to write instead of a method of Ruby that is not supported.
 pub(crate) fn instead(name: &str) -> Option<String> {
-    let refused = REFUSED
-        .iter()
-        .find(|(names, _)| names.split(' ').any(|refused| refused == name));
-    let plain = || {
-        let plain = name.strip_suffix('!')?;
-        M::find(plain).map(|_| format!("write `x = x.{plain}`"))
-    };
-    refused.map(|(_, meant)| (*meant).to_owned()).or_else(plain)
+    if let Some(meant) = meant(REFUSED, name) {
+        let is_name = meant.starts_with('`');
+        let nearest = if is_name { "the nearest one is " } else { "" };
+        return Some(format!("{nearest}{meant}"));
+    }
+    let plain = name.strip_suffix('!')?;
+    M::find(plain).map(|_| format!("write `x = x.{plain}`"))
 }
 
 names! {

@@ -9,33 +9,31 @@ pub(crate) mod parallel;
 use self::constant_keys::ConstantKeys;
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Case, Code, Definition, Function, Literal, MatchAssign,
-    Multi, Node, Pair, Place, Program, StageCall, Target, Update,
+    Arguments, BlockNode, Builtin, Code, Definition, Function, Inner, Literal, Node, Place,
+    Program, StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
 /// The parts of its input rows that the query reads.
 pub(crate) fn projection(program: &Program) -> Projection {
-    let analysis = walk(program);
-    // When every stage only selects, the row is printed.
-    if analysis.printed {
-        return Projection::Whole;
+    match walk(program) {
+        // When every stage only selects, the row is printed.
+        (_, _, true) => Projection::Whole,
+        (_, read, false) => read,
     }
-    analysis.read
 }
 
 /// The parts of the rows that the stages read, if they print selected rows unchanged; `None` if they may do anything else.
 pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
-    let analysis = walk(program);
+    let (_, read, printed) = walk(program);
     let mut stages = program.stages.iter();
-    let passes =
-        analysis.printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
-    (passes && analysis.read != Projection::Whole).then_some(analysis.read)
+    let passes = printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
+    (passes && read != Projection::Whole).then_some(read)
 }
 
 /// The constant keys that the query reads of its rows.
 pub(crate) fn constant_keys(program: &Program) -> ConstantKeys {
-    walk(program).keys
+    walk(program).0.keys
 }
 
 /// What a query does beside computing a value of each row, in words; `None` if nothing.
@@ -45,7 +43,7 @@ pub(crate) fn effect(program: &Program) -> Option<&'static str> {
         [stage] => match &stage.body {
             Node::AssignLocal(..) => Some(ASSIGNS),
             Node::Sequence(_) => Some("several statements"),
-            _ => walk(program).effect,
+            _ => walk(program).0.effect,
         },
         _ => Some("several stages (`>>`)"),
     }
@@ -70,16 +68,8 @@ fn changes(call: &crate::tree::Call, is_row: bool) -> bool {
     }
 }
 
-struct Analysis {
-    read: Projection,
-    /// Rows are printed.
-    printed: bool,
-    keys: ConstantKeys,
-    /// What it does beside computing values, in words.
-    effect: Option<&'static str>,
-}
-
-fn walk(program: &Program) -> Analysis {
+/// What was found, the parts of the rows that are read, and whether rows are printed.
+fn walk(program: &Program) -> (Walk<'_>, Projection, bool) {
     let mut walk = Walk::new(program);
     for (node, _) in &program.start {
         walk.node(node);
@@ -93,12 +83,7 @@ fn walk(program: &Program) -> Analysis {
     if walk.whole {
         read = Projection::Whole;
     }
-    Analysis {
-        read,
-        printed,
-        keys: walk.keys,
-        effect: walk.effect,
-    }
+    (walk, read, printed)
 }
 
 fn add(projection: &mut Projection, path: &[String]) {
@@ -128,6 +113,7 @@ struct Walk<'a> {
     /// Whether `_` is surely an input row here: in most blocks it is an element.
     is_target_row: bool,
     keys: ConstantKeys,
+    /// What it does beside computing values, in words.
     effect: Option<&'static str>,
     /// `(depth, slot)` of locals that hold the row, seen from here.
     tracked: Vec<(usize, usize)>,
@@ -172,7 +158,7 @@ impl<'a> Walk<'a> {
             && call.builtin == Builtin::Select
         {
             self.effect.get_or_insert(STAGE);
-            self.arguments(&call.arguments);
+            self.all(&call.arguments.list);
             return true;
         }
         if let Node::Limit(limit) = last {
@@ -227,16 +213,6 @@ impl<'a> Walk<'a> {
             }
             _ => None,
         }
-    }
-
-    fn list(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node);
-        }
-    }
-
-    fn arguments(&mut self, arguments: &Arguments) {
-        self.list(&arguments.list);
     }
 
     fn all<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) {
@@ -310,82 +286,26 @@ impl<'a> Walk<'a> {
             return;
         }
         match node {
-            Node::Nil
-            | Node::True
-            | Node::False
-            | Node::SelfRef
-            | Node::Row
-            | Node::Int(_)
-            | Node::Literal(_)
-            | Node::Str(_)
-            | Node::Local(_)
-            | Node::Outer(..)
-            | Node::Global(_)
-            | Node::Instance(_)
-            | Node::Constant(_)
-            | Node::LastMatch(_)
-            | Node::BlockGiven
-            | Node::FileName
-            | Node::LoopNext
-            | Node::Retry
-            | Node::Redo
-            | Node::DefinedGlobal(_)
-            | Node::DefinedInstance(_)
-            | Node::DefinedConstant(_) => {}
-            Node::Interpolated(nodes)
-            | Node::InterpolatedSymbol(nodes)
-            | Node::Array(nodes)
-            | Node::ArraySplat(nodes)
-            | Node::Sequence(nodes) => self.list(nodes),
-            Node::InterpolatedRegexp(it) => self.list(&it.parts),
-            Node::Splat(inner)
-            | Node::Not(inner)
-            | Node::Return(inner)
-            | Node::Break(inner)
-            | Node::Next(inner)
-            | Node::LoopBreak(inner)
-            | Node::Defined(inner, _) => self.node(inner),
-            Node::Hash(pairs) => self.pairs(pairs),
-            Node::Range(parts) => self.all([&parts.0, &parts.1]),
-            Node::Assign(parts) => {
-                self.target(&parts.0);
-                self.node(&parts.1);
-            }
             Node::AssignLocal(slot, value) => {
                 self.assigned((0, *slot));
                 self.node(value);
             }
-            Node::MultiAssign(parts) => {
-                self.multi(&parts.0);
-                self.node(&parts.1);
-            }
             Node::Update(update) => self.update(update),
-            Node::If(parts) => self.all([&parts.0, &parts.1, &parts.2]),
-            Node::And(pair) => self.all([&pair.0, &pair.1]),
             Node::Or(pair) => self.alternatives(pair),
             Node::Index(index) => {
                 self.symbol_key(&index.receiver, &index.key);
                 self.all([&index.receiver, &index.key]);
             }
-            Node::Binary(parts) => self.all([&parts.1, &parts.2]),
-            Node::While(it) => self.all([&it.condition, &it.body]),
-            Node::For(parts) => {
-                self.target(&parts.0);
-                self.all([&parts.1, &parts.2]);
-            }
-            Node::Case(case) => self.case(case),
-            Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => self.call(call),
             Node::Helper(call) => {
                 self.all(&call.receiver);
                 self.helper(call.method, &call.arguments);
                 self.block(call.block.as_ref(), false);
             }
-            Node::Kernel(call) => {
-                // A helper called by its name may read anything.
-                self.whole |= call.function == Function::Method;
-                self.arguments(&call.arguments);
-                self.block(call.block.as_ref(), false);
+            // A helper called by its name may read anything.
+            Node::Kernel(call) if call.function == Function::Method => {
+                self.whole = true;
+                self.inner(node);
             }
             Node::Stage(call) => self.stage_call(call),
             Node::Limit(limit) => {
@@ -393,13 +313,23 @@ impl<'a> Walk<'a> {
                 self.whole |= self.row;
                 self.node(&limit.count);
             }
-            Node::Lambda(code) => {
-                let outer = std::mem::take(&mut self.is_target_row);
-                self.code(code, None);
-                self.is_target_row = outer;
+            _ => self.inner(node),
+        }
+    }
+
+    /// Walks the parts of a node.
+    fn inner(&mut self, node: &Node) {
+        for part in node.inner() {
+            match part {
+                Inner::Node(node) => self.node(node),
+                Inner::Target(target) => self.target(target),
+                Inner::Block(block) => self.block(Some(block), false),
+                Inner::Code(code) => {
+                    let outer = std::mem::take(&mut self.is_target_row);
+                    self.code(code, None);
+                    self.is_target_row = outer;
+                }
             }
-            Node::Yield(arguments) => self.arguments(arguments),
-            Node::MatchAssign(parts) => self.match_assign(parts),
         }
     }
 
@@ -413,45 +343,9 @@ impl<'a> Walk<'a> {
                 self.keys.called(call.method);
             }
             self.node(&call.receiver);
-            self.arguments(&call.arguments);
+            self.all(&call.arguments.list);
         }
         self.block(call.block.as_ref(), false);
-    }
-
-    fn match_assign(&mut self, (call, targets): &MatchAssign) {
-        self.node(call);
-        for (_, target) in targets {
-            self.target(target);
-        }
-    }
-
-    fn multi(&mut self, multi: &Multi) {
-        for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
-            self.target(target);
-        }
-    }
-
-    fn pairs(&mut self, pairs: &[Pair]) {
-        for pair in pairs {
-            match pair {
-                Pair::Entry(key, value) => {
-                    self.node(key);
-                    self.node(value);
-                }
-                Pair::Splat(inner) => self.node(inner),
-            }
-        }
-    }
-
-    fn case(&mut self, case: &Case) {
-        if let Some(subject) = &case.subject {
-            self.node(subject);
-        }
-        for (patterns, body) in &case.branches {
-            self.list(patterns);
-            self.node(body);
-        }
-        self.node(&case.otherwise);
     }
 
     fn update(&mut self, update: &Update) {
@@ -462,7 +356,7 @@ impl<'a> Walk<'a> {
             }
             Place::Index(receiver, arguments) => {
                 self.written(receiver, arguments);
-                self.arguments(arguments);
+                self.all(&arguments.list);
             }
         }
         self.node(&update.value);
@@ -470,7 +364,7 @@ impl<'a> Walk<'a> {
 
     fn stage_call(&mut self, call: &StageCall) {
         self.effect.get_or_insert(STAGE);
-        self.arguments(&call.arguments);
+        self.all(&call.arguments.list);
         let bare = call.arguments.list.is_empty();
         let takes_row = match call.builtin {
             Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Least | Builtin::Top => true,
@@ -494,20 +388,6 @@ impl<'a> Walk<'a> {
             }
             (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
             (_, block) => self.block(block.as_ref(), false),
-        }
-    }
-
-    fn begin(&mut self, begin: &Begin) {
-        self.node(&begin.body);
-        for rescue in &begin.rescues {
-            self.list(&rescue.classes);
-            if let Some(target) = &rescue.target {
-                self.target(target);
-            }
-            self.node(&rescue.body);
-        }
-        for node in begin.otherwise.iter().chain(&begin.ensure) {
-            self.node(node);
         }
     }
 
@@ -535,7 +415,7 @@ impl<'a> Walk<'a> {
             (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) if !keys.is_empty() => keys,
             (M::Fetch, _) => match call.arguments.list.split_first() {
                 Some((Node::Str(key), rest)) => {
-                    self.list(rest);
+                    self.all(rest);
                     vec![(**key).to_owned()]
                 }
                 _ => return false,
@@ -586,14 +466,10 @@ impl<'a> Walk<'a> {
             Target::Outer(depth, slot) => self.assigned((*depth, *slot)),
             Target::Index(parts) => {
                 self.written(&parts.0, &parts.1);
-                self.arguments(&parts.1);
+                self.all(&parts.1.list);
             }
             Target::Attribute(parts) => self.written(&parts.0, &Arguments::default()),
-            Target::Multi(multi) => {
-                for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
-                    self.target(target);
-                }
-            }
+            Target::Multi(multi) => multi.targets().for_each(|target| self.target(target)),
             Target::Global(_) | Target::Instance(_) | Target::Constant(_) => {
                 self.effect.get_or_insert(ASSIGNS);
             }
@@ -632,14 +508,7 @@ impl<'a> Walk<'a> {
             tracked.0 += 1;
         }
         self.tracked.extend(row.map(|slot| (0, slot)));
-        for (_, default) in &code.parameters.optional {
-            self.node(default);
-        }
-        for (.., default) in &code.parameters.keywords {
-            if let Some(default) = default {
-                self.node(default);
-            }
-        }
+        self.all(code.parameters.defaults());
         self.node(&code.body);
         self.tracked = outer;
     }
@@ -678,14 +547,7 @@ impl<'a> Walk<'a> {
                     _ => None,
                 });
             let outer = std::mem::replace(&mut self.tracked, slot.into_iter().collect());
-            for (_, default) in &parameters.optional {
-                self.node(default);
-            }
-            for (.., default) in &parameters.keywords {
-                if let Some(default) = default {
-                    self.node(default);
-                }
-            }
+            self.all(parameters.defaults());
             self.node(&code.body);
             self.tracked = outer;
         }

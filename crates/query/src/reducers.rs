@@ -1,9 +1,11 @@
 //! Reducers turn many rows into one value. [`accumulator`] has the arithmetic, [`scope`] the reducers of a stage, a group or
-//! a position of a map; [`packed`] and [`portable`] take both across threads and, with [`encoding`], across processes.
+//! a position of a map, [`groups`] those of many keys; [`packed`] and [`portable`] take both across threads and, with [`encoding`], across processes.
 
 pub(crate) mod accumulator;
 pub(crate) mod column;
+pub(crate) mod correlation;
 pub(crate) mod encoding;
+pub(crate) mod groups;
 pub(crate) mod histogram;
 pub(crate) mod packed;
 pub(crate) mod portable;

@@ -3,6 +3,8 @@
 
 mod absent;
 mod csv;
+mod deferred;
+mod explain;
 mod feed;
 mod follow;
 mod input;
@@ -28,7 +30,7 @@ use lastbyte_json::parse::Projection;
 pub use output::Format;
 use output::{Form, OnRow, Output};
 use pipeline::{Notes, Pipeline};
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -58,7 +60,7 @@ pub struct Options {
     pub skip_bad_lines: bool,
     /// Memory limit. Default: none.
     pub memory: Option<Memory>,
-    /// Temporary files for the rows of `sort` beyond a limit; not while results so far are printed, and not with `--partial`.
+    /// Temporary files for the rows of `sort` and of groups beyond a limit; not while results so far are printed, and not with `--partial`.
     /// Default: none.
     pub spill: Option<Spill>,
     /// Once set, the run ends as at the end of the input: reducers return the results so far. Default: none.
@@ -190,7 +192,7 @@ impl Query {
         inputs: Vec<Input>,
         mut on_row: impl FnMut(&[Value]) -> ControlFlow<()> + Send,
     ) -> Outcome {
-        self.run_with(inputs, Form::Values, &mut on_row)
+        self.run_with(inputs, Form::Values, &mut |value| on_row(value.columns()))
     }
 
     /// Reads the inputs in order and hands the records of each result to `on_record`: the names of the columns, and as many
@@ -202,10 +204,13 @@ impl Query {
     pub fn for_each_record(
         &self,
         inputs: Vec<Input>,
-        mut on_record: impl FnMut(&[String], &[Value]) -> ControlFlow<()> + Send,
+        mut on_record: impl FnMut(&[String], Vec<Value>) -> ControlFlow<()> + Send,
     ) -> Outcome {
         let mut names: Option<Vec<String>> = None;
-        let mut on_row = |row: &[Value]| {
+        let mut on_row = |row: Value| {
+            let Value::Array(row) = row else {
+                return ControlFlow::Continue(());
+            };
             if let Some(names) = &names {
                 return on_record(names, row);
             }
@@ -247,7 +252,7 @@ impl Query {
         on_large_stack(|| {
             let output = Output::print_to(out, self.options.format, self.options.write_bytes);
             if self.options.verbose {
-                let _ = self.describe(output.form(), errors);
+                let _ = write!(errors, "{}", self.explain_in(output.form(), false));
             }
             let mut is_ok = true;
             let notes = self.run_here(inputs, output, &mut |error| {
@@ -302,22 +307,6 @@ impl Query {
             program,
         }
     }
-
-    /// Prints the stages and the plan.
-    fn describe(&self, form: Form, out: &mut dyn Write) -> io::Result<()> {
-        let prepared = self.prepare(form);
-        for (index, stage) in prepared.program.stages.iter().enumerate() {
-            writeln!(out, "stage[{index}]: {}", stage.text)?;
-        }
-        writeln!(out, "plan: {}", describe(&prepared.projection))?;
-        let shared = match prepared.parallel {
-            None => "nothing".to_owned(),
-            Some(Parallel::Print) => "all stages".to_owned(),
-            Some(Parallel::Rows(at)) => format!("what stands before stage[{at}]"),
-            Some(Parallel::Merge(at)) => format!("up to stage[{at}]"),
-        };
-        writeln!(out, "parallel: {shared}")
-    }
 }
 
 /// A program, the fields that it reads, and the part of it that threads may run.
@@ -359,27 +348,6 @@ impl Outcome {
     /// Returns the first of [`Outcome::errors`], if there are any.
     pub fn into_result(self) -> Result<(), RunError> {
         self.errors.into_iter().next().map_or(Ok(()), Err)
-    }
-}
-
-fn describe(projection: &Projection) -> String {
-    let mut paths = Vec::new();
-    list_paths(projection, "_", &mut paths);
-    match projection {
-        Projection::Whole => "reads whole rows".to_owned(),
-        Projection::Fields(_) if paths.is_empty() => "reads nothing of the rows".to_owned(),
-        Projection::Fields(_) => format!("reads {}", paths.join(", ")),
-    }
-}
-
-fn list_paths(projection: &Projection, prefix: &str, paths: &mut Vec<String>) {
-    match projection {
-        Projection::Whole => paths.push(prefix.to_owned()),
-        Projection::Fields(fields) => {
-            for (name, inner) in fields {
-                list_paths(inner, &format!("{prefix}[{name:?}]"), paths);
-            }
-        }
     }
 }
 

@@ -35,21 +35,33 @@ pub(crate) enum Op {
     Ne,
 }
 
+const OPERATORS: [(Op, M); 11] = [
+    (Op::Add, M::OpAdd),
+    (Op::Sub, M::OpSub),
+    (Op::Mul, M::OpMul),
+    (Op::Div, M::OpDiv),
+    (Op::Mod, M::OpMod),
+    (Op::Lt, M::OpLt),
+    (Op::Le, M::OpLe),
+    (Op::Gt, M::OpGt),
+    (Op::Ge, M::OpGe),
+    (Op::Eq, M::OpEq),
+    (Op::Ne, M::OpNe),
+];
+
 impl Op {
+    /// The operator of a method.
+    pub(crate) fn of(method: M) -> Option<Op> {
+        let found = OPERATORS.iter().find(|(_, known)| *known == method);
+        found.map(|(op, _)| *op)
+    }
+
+    pub(crate) fn method(self) -> M {
+        OPERATORS[self as usize].1
+    }
+
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Op::Add => "+",
-            Op::Sub => "-",
-            Op::Mul => "*",
-            Op::Div => "/",
-            Op::Mod => "%",
-            Op::Lt => "<",
-            Op::Le => "<=",
-            Op::Gt => ">",
-            Op::Ge => ">=",
-            Op::Eq => "==",
-            Op::Ne => "!=",
-        }
+        self.method().name()
     }
 }
 
@@ -124,6 +136,125 @@ pub(crate) enum Node {
     For(Box<(Target, Node, Node)>),
 }
 
+/// A part of a node.
+pub(crate) enum Inner<'n> {
+    Node(&'n Node),
+    Target(&'n Target),
+    Block(&'n BlockNode),
+    Code(&'n Code),
+}
+
+impl Node {
+    /// The parts of a node, as written.
+    pub(crate) fn inner(&self) -> Vec<Inner<'_>> {
+        let mut all = Parts(Vec::new());
+        match self {
+            Node::Interpolated(nodes)
+            | Node::InterpolatedSymbol(nodes)
+            | Node::Array(nodes)
+            | Node::ArraySplat(nodes)
+            | Node::Sequence(nodes) => all.nodes(nodes),
+            Node::InterpolatedRegexp(it) => all.nodes(&it.parts),
+            Node::Splat(inner)
+            | Node::AssignLocal(_, inner)
+            | Node::Not(inner)
+            | Node::Return(inner)
+            | Node::Break(inner)
+            | Node::Next(inner)
+            | Node::LoopBreak(inner)
+            | Node::Defined(inner, _) => all.nodes([&**inner]),
+            Node::Hash(pairs) => pairs.iter().for_each(|pair| match pair {
+                Pair::Entry(key, value) => all.nodes([key, value]),
+                Pair::Splat(inner) => all.nodes([inner]),
+            }),
+            Node::Range(parts) => all.nodes([&parts.0, &parts.1]),
+            Node::And(parts) | Node::Or(parts) => all.nodes([&parts.0, &parts.1]),
+            Node::Binary(parts) => all.nodes([&parts.1, &parts.2]),
+            Node::If(parts) => all.nodes([&parts.0, &parts.1, &parts.2]),
+            Node::Index(it) => all.nodes([&it.receiver, &it.key]),
+            Node::While(it) => all.nodes([&it.condition, &it.body]),
+            Node::Limit(it) => all.nodes([&it.count]),
+            Node::Yield(arguments) => all.nodes(&arguments.list),
+            Node::Lambda(code) => all.0.push(Inner::Code(code)),
+            Node::Assign(parts) => {
+                all.targets([&parts.0]);
+                all.nodes([&parts.1]);
+            }
+            Node::MultiAssign(parts) => {
+                all.targets(parts.0.targets());
+                all.nodes([&parts.1]);
+            }
+            Node::For(parts) => {
+                all.targets([&parts.0]);
+                all.nodes([&parts.1, &parts.2]);
+            }
+            Node::MatchAssign(parts) => {
+                all.nodes([&parts.0]);
+                all.targets(parts.1.iter().map(|(_, target)| target));
+            }
+            Node::Update(update) => {
+                match &update.place {
+                    Place::Variable(read, target) => {
+                        all.nodes([read]);
+                        all.targets([target]);
+                    }
+                    Place::Index(receiver, arguments) => {
+                        all.nodes([receiver]);
+                        all.nodes(&arguments.list);
+                    }
+                }
+                all.nodes([&update.value]);
+            }
+            Node::Case(case) => {
+                all.nodes(&case.subject);
+                for (patterns, body) in &case.branches {
+                    all.nodes(patterns);
+                    all.nodes([body]);
+                }
+                all.nodes([&case.otherwise]);
+            }
+            Node::Begin(begin) => {
+                all.nodes([&begin.body]);
+                for rescue in &begin.rescues {
+                    all.nodes(&rescue.classes);
+                    all.targets(&rescue.target);
+                    all.nodes([&rescue.body]);
+                }
+                all.nodes(begin.otherwise.iter().chain(&begin.ensure));
+            }
+            Node::Call(it) => all.call(Some(&it.receiver), &it.arguments, it.block.as_ref()),
+            Node::Helper(it) => all.call(it.receiver.as_ref(), &it.arguments, it.block.as_ref()),
+            Node::Kernel(it) => all.call(None, &it.arguments, it.block.as_ref()),
+            Node::Stage(it) => all.call(None, &it.arguments, it.block.as_ref()),
+            _ => {}
+        }
+        all.0
+    }
+}
+
+struct Parts<'n>(Vec<Inner<'n>>);
+
+impl<'n> Parts<'n> {
+    fn nodes(&mut self, nodes: impl IntoIterator<Item = &'n Node>) {
+        self.0.extend(nodes.into_iter().map(Inner::Node));
+    }
+
+    fn targets(&mut self, targets: impl IntoIterator<Item = &'n Target>) {
+        self.0.extend(targets.into_iter().map(Inner::Target));
+    }
+
+    fn call(
+        &mut self,
+        receiver: Option<&'n Node>,
+        arguments: &'n Arguments,
+        block: Option<&'n BlockNode>,
+    ) {
+        self.nodes(receiver);
+        self.nodes(&arguments.list);
+        self.0.extend(block.map(Inner::Block));
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchPart {
     All,
@@ -163,6 +294,12 @@ pub(crate) struct Multi {
     pub(crate) lefts: Vec<Target>,
     pub(crate) rest: Option<Target>,
     pub(crate) rights: Vec<Target>,
+}
+
+impl Multi {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.lefts.iter().chain(&self.rest).chain(&self.rights)
+    }
 }
 
 pub(crate) enum UpdateKind {
@@ -311,6 +448,11 @@ pub(crate) enum Builtin {
     Average,
     Stdev,
     Percentile,
+    First,
+    Last,
+    Mode,
+    Corr,
+    Bucket,
     Reduce,
 }
 
@@ -356,6 +498,13 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// The values of parameters that are not given.
+    pub(crate) fn defaults(&self) -> impl Iterator<Item = &Node> {
+        let optional = self.optional.iter().map(|(_, default)| default);
+        let keywords = self.keywords.iter();
+        optional.chain(keywords.filter_map(|(.., default)| default.as_ref()))
+    }
+
     /// Whether it is one plain parameter.
     pub(crate) fn takes_one(&self) -> bool {
         self.simple && self.required.len() == 1 && !self.trailing_comma

@@ -12,6 +12,7 @@ use crate::class::Class;
 use crate::memory::{Memory, Spill};
 use crate::names::M;
 use crate::reducers::Evaluator;
+use crate::reducers::groups::Place;
 use crate::reducers::scope::Scope;
 use crate::tree::Op;
 use crate::tree::Program;
@@ -59,6 +60,8 @@ pub(crate) struct Vm {
     pub(crate) memory: Option<Memory>,
     /// Temporary files for rows, unless results so far are printed.
     pub(crate) spill: Option<Spill>,
+    /// Where the row stands, if the stage is one `group_by` that may put it off.
+    pub(crate) deferrable: Option<Place>,
     /// Set to end the run.
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     ticks: u32,
@@ -93,6 +96,7 @@ impl Vm {
             env_pool: EnvPool::default(),
             memory: None,
             spill: None,
+            deferrable: None,
             interrupt: None,
             ticks: 0,
             made_bytes: 0,

@@ -68,6 +68,17 @@ fn rows() -> impl Strategy<Value = String> {
     })
 }
 
+/// Temporary files, threads and the size of parts change nothing.
+fn same_in_files(query: &str, rows: &str) -> Result<(), TestCaseError> {
+    let whole = run(query, rows, options(1, None));
+    prop_assert_eq!(&whole.1, "", "{}", query);
+    for threads in [1, 3] {
+        let spilled = run(query, rows, options(threads, Some(spill())));
+        prop_assert_eq!(&spilled, &whole, "{} on {} threads", query, threads);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -87,6 +98,31 @@ proptest! {
                 let spilled = run(query, &rows, options(threads, Some(spill())));
                 prop_assert_eq!(&spilled, &whole, "{} on {} threads", query, threads);
             }
+        }
+    }
+
+    #[test]
+    fn groups_in_temporary_files_give_the_same_bytes(rows in rows()) {
+        for query in [
+            "group_by(_[\"at\"]) { count() }",
+            "group_by(_[\"at\"].to_s) { average(_[\"key\"]) } >> _.length",
+            "group_by([_[\"at\"] % 40, _[\"key\"]]) { |r| {n: count(), all: group(r[\"value\"])} }",
+            "group_by(_[\"value\"].to_s + (_[\"at\"] % 30).to_s)",
+            "group_by(_[\"at\"]) { group_by(_[\"key\"]) { count() } } >> _.to_a >> flat",
+            "group_by(_[\"at\"] / 2) { |r| count() if r[\"key\"] > 0 }",
+            "select(_[\"key\"] > -2) >> {k: _[\"at\"] % 70, v: _[\"key\"] * 0.1} >> group_by(_[:k]) { sum(_[:v]) }",
+            "group_by($FILENAME + (_[\"at\"] % 50).to_s) { last(_[\"at\"]) }",
+        ] {
+            same_in_files(query, &rows)?;
+        }
+        // Of each reducer, also with sums of floats, whose order counts.
+        for reducer in [
+            "sum(v)", "count()", "count(v)", "count_if(v > 0)", "min(v)", "max(v)", "average(v)", "stdev(v)",
+            "percentile(v, [0.1, 0.5])", "histogram(v, 1)", "distinct(v)", "top(2, v)", "group(v)", "sort(v)",
+            "first(v)", "last(v)", "mode(v)", "corr(v, r[\"at\"])", "sum(v, initial: 0.5)", "[min(v), max(v)]",
+        ] {
+            let group = format!("group_by(_[\"at\"] % 60) {{ |r| v = r[\"key\"] * 0.1; {reducer} }}");
+            same_in_files(&group, &rows)?;
         }
     }
 
@@ -153,6 +189,47 @@ fn keys_that_cannot_be_compared_are_an_error_at_the_end() {
     assert_eq!(out, "");
     assert!(
         errors.ends_with("failed (ArgumentError) at end of input, stage 0\n"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn tables_of_files_use_files_of_their_own() {
+    let rows: String = (0..8000)
+        .map(|at| format!("{{\"key\":{},\"at\":{at}}}\n", at * 7919 % 5003))
+        .collect::<Vec<_>>()
+        .concat();
+    for query in [
+        "group_by(_[\"key\"]) { sum(_[\"at\"]) }",
+        "group_by(_[\"key\"]) { sum(_[\"at\"]) } >> _.keys",
+    ] {
+        let before = CREATED.load(Ordering::Relaxed);
+        let spilled = run(query, &rows, options(1, Some(spill())));
+        assert!(CREATED.load(Ordering::Relaxed) - before > 200);
+        assert_eq!(spilled, run(query, &rows, options(1, None)));
+    }
+}
+
+#[test]
+fn an_error_in_a_row_that_was_put_off_names_the_row() {
+    let rows: String = (0..100)
+        .map(|at| {
+            format!(
+                "{{\"at\":{at},\"value\":{}}}\n",
+                if at == 90 { "\"x\"" } else { "1" }
+            )
+        })
+        .collect();
+    let (out, errors) = run(
+        "group_by(_[\"at\"]) { sum(_[\"value\"] + 1) }",
+        &rows,
+        options(1, Some(spill())),
+    );
+    assert_eq!(out, "");
+    assert!(
+        errors.starts_with(
+            "no implicit conversion of Integer into String (TypeError) at rows:91, stage 0"
+        ),
         "{errors}"
     );
 }

@@ -142,7 +142,7 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
         ("_.grapheme_clusters", "the nearest one is `chars`"),
         (
             "_.lazy.map { |x| x }",
-            "`each` with `break`, `find` and `first(n)` end early",
+            "write `each` with `break`, `find` or `first(n)`, which end early",
         ),
         ("_.chars.each_entry { |x| x }", "the nearest one is `each`"),
         ("_.tr!(\"a\", \"b\")", "write `x = x.tr`"),

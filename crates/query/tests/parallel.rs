@@ -89,6 +89,52 @@ fn verbose_output_reports_what_runs_in_parallel() {
     }
 }
 
+#[test]
+fn explain_reports_stages_fields_and_why_rows_are_taken_in_order() {
+    for (query, text, json) in [
+        (
+            "select(_[\"a\"] > 1) >> group_by(_[\"b\"][\"c\"]) { count() } >> _.length",
+            "stage[0]: select(_[\"a\"] > 1)\nstage[1]: group_by(_[\"b\"][\"c\"]) { count() }\nstage[2]: _.length\n\
+             plan: reads _[\"a\"], _[\"b\"][\"c\"]\nparallel: up to stage[1]\n\
+             rows: those that stage[0] drops are not built\nmemory: temporary files beyond the limit\n",
+            "{\"stages\":[{\"stage\":\"select(_[\\\"a\\\"] > 1)\",\"threads\":\"all\"},\
+             {\"stage\":\"group_by(_[\\\"b\\\"][\\\"c\\\"]) { count() }\",\"threads\":\"all, whose results are joined\"},\
+             {\"stage\":\"_.length\",\"threads\":\"one\"}],\
+             \"reads\":[\"_[\\\"a\\\"]\",\"_[\\\"b\\\"][\\\"c\\\"]\"],\"parallel\":\"up to stage[1]\",\
+             \"rows\":\"those that stage[0] drops are not built\",\"memory\":\"temporary files beyond the limit\"}\n",
+        ),
+        (
+            "$n = _",
+            "stage[0]: $n = _\nplan: reads whole rows\nparallel: nothing\n\
+             in order: from stage[0]: a variable that all rows share\n",
+            "{\"stages\":[{\"stage\":\"$n = _\",\"threads\":\"one\"}],\"reads\":[\"_\"],\"parallel\":\"nothing\",\
+             \"in_order\":\"from stage[0]: a variable that all rows share\"}\n",
+        ),
+    ] {
+        let query = Query::compile(query, &[], options(2, 1, Format::Json)).unwrap();
+        assert_eq!(query.explain(false), text);
+        assert_eq!(query.explain(true), json);
+    }
+    for (query, why) in [
+        (
+            "_[\"a\"] >> reduce(0) { |a, v| a + v }",
+            "from stage[1]: `reduce`, `limit` and `sort` with a block take rows in order",
+        ),
+        (
+            "_.send(:length)",
+            "from stage[0]: a method that is called by its name",
+        ),
+        ("$~", "from stage[0]: the variables of a match"),
+    ] {
+        let query = Query::compile(query, &[], options(2, 1, Format::Json)).unwrap();
+        assert!(
+            query.explain(false).contains(&format!("in order: {why}\n")),
+            "{}",
+            query.explain(false)
+        );
+    }
+}
+
 /// Objects that stand at several places, and stages that change them there.
 const SHARED: &[&str] = &[
     "(a = _[\"l\"] || []; group([a, a])) >> _.map { |p| p[0] << 9; p[1].length } >> sum(_.sum)",

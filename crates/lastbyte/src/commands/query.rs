@@ -4,6 +4,7 @@ mod follow;
 mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod schema;
 
 #[cfg(feature = "parquet")]
 use crate::failure::Failure;
@@ -12,7 +13,7 @@ use crate::terminal::{self, Messages};
 use clap::ValueEnum;
 use lastbyte_query::{ByteSource, Follow, Format, Input, Options, Query};
 use rustix::event::{PollFd, PollFlags};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
 #[cfg(feature = "parquet")]
 use std::ops::ControlFlow;
@@ -53,7 +54,8 @@ Examples:
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  limit(n)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
-Reducers:  sum count count_if min max average stdev percentile histogram distinct top group group_by sort reduce
+Stages for values:  bucket(e, width)
+Reducers:  sum count count_if min max average stdev percentile histogram distinct top first last mode corr group group_by sort reduce
 The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: base_cond, group_name, loss_ratio.
 
 Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 on bad usage. Language reference: docs/query.md."#;
@@ -117,7 +119,7 @@ pub(crate) struct Arguments {
     /// Skip lines that are not JSON; report their number on stderr
     #[arg(long, overrides_with = "skip_bad_lines", conflicts_with = "lax")]
     skip_bad_lines: bool,
-    /// Memory limit, beyond which `sort` uses temporary files [default: 3/4 of RAM]
+    /// Memory limit; `sort` and `group_by` then use files [default: 3/4 of RAM]
     #[arg(long, value_name = "LIMIT", value_parser = memory::size, overrides_with = "max_memory")]
     max_memory: Option<u64>,
     /// File of Ruby helper methods, or `h2o` (built in); repeatable
@@ -134,6 +136,34 @@ pub(crate) struct Arguments {
     /// Print the stages, and the fields they read
     #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
+    /// Print the plan of the query, and exit
+    ///
+    /// It consists of the stages, which of them threads share and why not more, and the fields that are read. With
+    /// `--explain=json`, it is an object.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text",
+        overrides_with = "explain"
+    )]
+    explain: Option<Explain>,
+    /// Print the fields of the rows: types, share of nulls, range, examples
+    ///
+    /// There is no query: all arguments are files. With `--schema=N`, only the first N rows are read.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        value_parser = rows,
+        overrides_with = "schema",
+        conflicts_with_all = ["follow", "partial", "merge", "explain"]
+    )]
+    schema: Option<u64>,
     /// Maximum size of a grouped write, in bytes
     #[arg(
         long,
@@ -163,6 +193,12 @@ enum Output {
     Parquet,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Explain {
+    Text,
+    Json,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum InputFormat {
     Json,
@@ -178,6 +214,11 @@ fn input_format(text: &str) -> Result<InputFormat, &'static str> {
     }
 }
 
+/// A number of rows; 0 stands for all.
+fn rows(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "expected a number of rows")
+}
+
 fn write_bytes(text: &str) -> Result<usize, &'static str> {
     match text.parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),
@@ -187,15 +228,34 @@ fn write_bytes(text: &str) -> Result<usize, &'static str> {
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let interrupt = Interrupt::listen();
-    let Some((text, files)) = arguments.words.split_first() else {
-        return ExitCode::from(USAGE);
+    let started = match (arguments.schema, &arguments.words[..]) {
+        (Some(rows), files) => schema(arguments, rows, files, &interrupt),
+        (None, [text, files @ ..]) => start(arguments, text, files, &interrupt),
+        (None, []) => return ExitCode::from(USAGE),
     };
-    match start(arguments, text, files, &interrupt) {
+    match started {
         Err(message) => failed(&message),
         Ok(_) if interrupt.is_pressed() => ExitCode::from(INTERRUPTED),
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
     }
+}
+
+/// Prints the fields of the rows.
+fn schema(
+    arguments: &Arguments,
+    rows: u64,
+    files: &[String],
+    interrupt: &Interrupt,
+) -> Result<bool, String> {
+    if arguments.output == Output::Parquet {
+        return Err("--schema cannot be used with -o parquet".to_owned());
+    }
+    let (out, errors) = (&mut io::stdout(), &mut Messages);
+    let rows_max = (rows > 0).then_some(rows);
+    let options = options(arguments, interrupt, None);
+    let inputs = inputs(arguments, files, None, interrupt)?;
+    schema::print(inputs, rows_max, options, out, errors)
 }
 
 /// Runs the query. Returns whether it succeeded, or an error in the arguments.
@@ -223,6 +283,16 @@ fn start(
             return Ok(false);
         }
     };
+    if let Some(format) = arguments.explain {
+        let plan = query.explain(format == Explain::Json);
+        return match io::stdout().write_all(plan.as_bytes()) {
+            Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
+                terminal::error(reason.to_string());
+                Ok(false)
+            }
+            _ => Ok(true),
+        };
+    }
     if arguments.partial || arguments.merge {
         query.check_mergeable().map_err(|wrong| wrong.to_string())?;
     }

@@ -63,10 +63,6 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
 }
 
 /// The error for NaN and infinities.
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 pub(super) fn not_in_json(it: f64) -> Box<Flow> {
     error(
         Class::JsonGeneratorError,
@@ -74,10 +70,6 @@ pub(super) fn not_in_json(it: f64) -> Box<Flow> {
     )
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 pub(super) fn reducer_in_template() -> Box<Flow> {
     error(
         Class::TypeError,

@@ -7,9 +7,11 @@ use crate::value::exception::{Eval, argument_error};
 use crate::value::inspect::to_s;
 
 /// The columns of a table, once they are known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Header {
     names: Option<Vec<String>>,
+    /// There were records, with or without names.
+    pub(crate) is_started: bool,
     /// Records without names are given some.
     names_all: bool,
     /// Numbers that stand for no value, by field.
@@ -28,9 +30,15 @@ impl Header {
     pub(crate) fn new(names_all: bool, sentinels: &'static [(&'static str, u64)]) -> Header {
         Header {
             names: None,
+            is_started: false,
             names_all,
             sentinels,
         }
+    }
+
+    /// Whether there were names.
+    pub(crate) fn is_known(&self) -> bool {
+        self.names.is_some()
     }
 
     /// Calls a function for the rows of a value.
@@ -39,8 +47,9 @@ impl Header {
         value: &Value,
         on_row: &mut dyn FnMut(Row<'_>) -> Eval<()>,
     ) -> Eval<()> {
-        let is_known = self.names.is_some();
+        let is_known = self.is_known();
         let done = self.records(value, on_row);
+        self.is_started |= done.is_ok();
         if done.is_err() && !is_known {
             // It is dropped with the record.
             self.names = None;

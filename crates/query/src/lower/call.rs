@@ -3,7 +3,7 @@
 use super::{Lower, Lowered, text};
 use crate::class::Class;
 use crate::forms::{BlockUse, FORMS, Form, Reduces};
-use crate::names::{M, PRINTING, instead, nearest};
+use crate::names::{M, PRINTING, instead, meant, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
@@ -14,59 +14,40 @@ use ruby_prism as prism;
 use std::cell::Cell;
 
 /// Names that other languages have for a builtin.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("avg", "average(e)"),
-    ("mean", "average(e)"),
-    ("median", "percentile(e, 0.5)"),
-    ("quantile", "percentile(e, p)"),
-    ("std", "stdev(e)"),
-    ("stddev", "stdev(e)"),
-    ("uniq", "distinct(e)"),
-    ("unique", "distinct(e)"),
-    ("head", "limit(n)"),
-    ("take", "limit(n)"),
-    ("first", "limit(n)"),
-    ("filter", "select(p)"),
-    ("where", "select(p)"),
-    ("reject", "select(!p)"),
-    ("sort_by", "sort(key)"),
-    ("order_by", "sort(key)"),
-    ("length", "count()"),
-    ("size", "count()"),
-    ("flatten", "flat"),
-    ("bucket", "histogram(e, width)"),
-    ("count_distinct", "distinct(e) >> _.length"),
-    ("nunique", "distinct(e) >> _.length"),
-    ("variance", "stdev(e)"),
-    ("null", "nil"),
-    ("row", "_"),
-    ("this", "_"),
-];
+const SYNONYMS: &str = "avg mean: average(e)
+median: percentile(e, 0.5)
+quantile: percentile(e, p)
+std stddev variance: stdev(e)
+correlation: corr(x, y)
+date_trunc time_bucket: bucket(e, width)
+uniq unique: distinct(e)
+head take: limit(n)
+filter where: select(p)
+reject: select(!p)
+sort_by order_by: sort(key)
+length size: count()
+flatten: flat
+count_distinct nunique: distinct(e) >> _.length
+null: nil
+row this: _";
 
 /// Names of methods in other languages, and what is meant.
-const METHOD_SYNONYMS: &[(&str, &str)] = &[
-    ("contains", "include?"),
-    ("forEach", "each"),
-    ("indexOf", "index"),
-    ("isEmpty", "empty?"),
-    ("is_empty", "empty?"),
-    ("len", "length"),
-    ("lower", "downcase"),
-    ("replaceAll", "gsub"),
-    ("substr", "slice"),
-    ("substring", "slice"),
-    ("toLowerCase", "downcase"),
-    ("toString", "to_s"),
-    ("toUpperCase", "upcase"),
-    ("trim", "strip"),
-    ("upper", "upcase"),
-];
+const METHOD_SYNONYMS: &str = "contains: include?
+forEach: each
+indexOf: index
+isEmpty is_empty: empty?
+len: length
+lower toLowerCase: downcase
+replaceAll: gsub
+substr substring: slice
+toString: to_s
+toUpperCase upper: upcase
+trim: strip";
 
 /// The method that is probably meant by a name.
 fn near_method(name: &str) -> Option<&'static str> {
-    let synonym = METHOD_SYNONYMS.iter().find(|(other, _)| *other == name);
     let near = || M::nearest(name).filter(|near| near.starts_with(|c: char| c.is_alphabetic()));
-    synonym.map(|(_, meant)| *meant).or_else(near)
+    meant(METHOD_SYNONYMS, name).or_else(near)
 }
 
 /// The percentile of a name such as `p99`.
@@ -366,10 +347,8 @@ impl Lower {
         let known = known.chain(FUNCTIONS.iter().map(|(known, _)| *known));
         let known = known.chain(["limit", "block_given?"]);
         let is_method = || M::find(name).map(M::name).or_else(|| near_method(name));
-        let near = SYNONYMS
-            .iter()
-            .find(|(other, _)| *other == name)
-            .map(|(_, meant)| (*meant).to_owned())
+        let near = meant(SYNONYMS, name)
+            .map(str::to_owned)
             .or_else(|| percentile(name))
             .or_else(|| {
                 let all = known.chain(helpers.iter().map(String::as_str));
@@ -468,6 +447,12 @@ impl Lower {
         {
             let what = "is the same in all rows (expected a value of the row:";
             return self.fail(&at, format!("`{name}({text:?})` {what} `_[{text:?}]`)"));
+        }
+        if matches!(builtin, Builtin::First | Builtin::Last)
+            && let Some(Node::Int(count)) = arguments.list.first()
+        {
+            let what = "is the same in all rows (expected a value of the row; for rows:";
+            return self.fail(&at, format!("`{name}({count})` {what} `limit({count})`)"));
         }
         if let Some(setting) = misplaced_setting(builtin, &arguments.list) {
             let written = form.written;
@@ -598,7 +583,7 @@ fn misplaced_setting(builtin: Builtin, arguments: &[Node]) -> Option<&'static st
     let (setting, value, name) = match (builtin, arguments) {
         (Builtin::Top, [count]) => (count, None, "n"),
         (Builtin::Top, [count, key]) => (count, Some(key), "n"),
-        (Builtin::Histogram, [value, width]) => (width, Some(value), "width"),
+        (Builtin::Histogram | Builtin::Bucket, [value, width]) => (width, Some(value), "width"),
         (Builtin::Percentile, [value, share]) => (share, Some(value), "p"),
         _ => return None,
     };
@@ -631,36 +616,25 @@ fn reducer_at(node: &Node) -> bool {
 
 /// A method with one argument: operators have nodes of their own.
 fn one_argument(receiver: Node, method: M, mut arguments: Arguments) -> Node {
-    let op = match method {
-        M::OpAdd => Op::Add,
-        M::OpSub => Op::Sub,
-        M::OpMul => Op::Mul,
-        M::OpDiv => Op::Div,
-        M::OpMod => Op::Mod,
-        M::OpLt => Op::Lt,
-        M::OpLe => Op::Le,
-        M::OpGt => Op::Gt,
-        M::OpGe => Op::Ge,
-        M::OpEq => Op::Eq,
-        M::OpNe => Op::Ne,
+    if let Some(op) = Op::of(method) {
+        let argument = arguments.list.remove(0);
+        return Node::Binary(Box::new((op, receiver, argument)));
+    }
+    match method {
         M::OpIndex => {
             let key = arguments.list.remove(0);
-            return Node::Index(Box::new(Index {
+            Node::Index(Box::new(Index {
                 receiver,
                 key,
                 place: Cell::new(0),
-            }));
+            }))
         }
-        _ => {
-            return Node::Call(Box::new(Call {
-                receiver,
-                method,
-                arguments,
-                block: None,
-                safe: false,
-            }));
-        }
-    };
-    let argument = arguments.list.remove(0);
-    Node::Binary(Box::new((op, receiver, argument)))
+        _ => Node::Call(Box::new(Call {
+            receiver,
+            method,
+            arguments,
+            block: None,
+            safe: false,
+        })),
+    }
 }

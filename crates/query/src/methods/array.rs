@@ -1,10 +1,10 @@
-//! Array: methods that read, and methods that change in place. Those that call a block for the elements are in [`walk`],
-//! those that sort or add in [`order`], those that combine Arrays in [`combine`].
+//! Array: methods that read, and methods that change in place. Those of Enumerable are in
+//! [`super::enumerable`] and [`order`], those that combine Arrays in [`combine`].
 
 pub(super) mod combine;
 pub(crate) mod order;
-pub(super) mod walk;
 
+use super::enumerable;
 use super::string::{range_of, span_of};
 use crate::class::Class;
 use crate::methods::call::Call;
@@ -49,12 +49,7 @@ pub(crate) fn insert_pair(table: &Table, pair: &Value, wrong_length: &str) -> Ev
 }
 
 pub(super) fn read(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let count = list.borrow().len();
     let at = |at: usize| list.borrow().get(at).cloned().unwrap_or_default();
     Ok(match method {
@@ -76,23 +71,6 @@ pub(super) fn read(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
             }
             _ => Value::Nil,
         },
-        M::Take | M::Drop => {
-            let cut = size_argument(
-                &args[0],
-                if method == M::Take {
-                    "attempt to take negative size"
-                } else {
-                    "attempt to drop negative size"
-                },
-            )?
-            .min(count);
-            let list = list.borrow();
-            Value::array(if method == M::Take {
-                list[..cut].to_vec()
-            } else {
-                list[cut..].to_vec()
-            })
-        }
         M::Dig => dig(vm, receiver, args)?,
         M::Fetch => fetch(vm, list, args, block)?,
         M::ValuesAt => {
@@ -109,6 +87,7 @@ pub(super) fn read(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
             Value::array(out)
         }
         M::ToA => receiver.clone(),
+        M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
         M::IncludeQ => Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0]))),
         _ => return Err(call.unknown()),
     })
@@ -116,12 +95,7 @@ pub(super) fn read(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
 
 /// Methods that add, remove and replace elements.
 pub(super) fn change(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let count = list.borrow().len();
     Ok(match method {
         M::Push => {
@@ -182,26 +156,22 @@ pub(super) fn change(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
     })
 }
 
-/// Methods that reorder or filter the elements.
-pub(super) fn arrange(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        method,
-        args: _,
-        block,
-        ..
-    } = call;
-    Ok(match method {
-        M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
-        M::Compact => Value::array(
-            list.borrow()
-                .iter()
-                .filter(|it| !it.is_nil())
-                .cloned()
-                .collect(),
-        ),
-        M::Uniq => Value::array(uniq(vm, &list.borrow().clone(), block)?),
-        _ => return Err(call.unknown()),
-    })
+/// The first or last place of a value, or of an element for which the block is true.
+pub(super) fn index(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    if call.method == M::Index {
+        return enumerable::search(vm, call);
+    }
+    let elements = list.borrow().clone();
+    for (at, it) in elements.into_iter().enumerate().rev() {
+        let hit = match call.args.first() {
+            Some(wanted) => equal(&it, wanted),
+            None => vm.call1(call.block()?, it)?.truthy(),
+        };
+        if hit {
+            return Ok(Value::size(at));
+        }
+    }
+    Ok(Value::Nil)
 }
 
 /// Start and end of a range over something of a length, which they may exceed.
@@ -376,10 +346,6 @@ fn store(list: &List, args: &[Value]) -> Eval {
     Ok(value.clone())
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
     error(
         Class::IndexError,

@@ -2,7 +2,7 @@
 
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Flow, no_method};
+use crate::value::exception::{Eval, Flow, no_method};
 use crate::vm::block::Block;
 
 /// A call of a method.
@@ -14,12 +14,18 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) block: Option<&'a Block<'b>>,
 }
 
-impl Call<'_, '_> {
+impl<'a, 'b> Call<'a, 'b> {
+    /// Receiver, method, arguments and block.
+    pub(super) fn parts(&self) -> (&'a Value, M, &'a [Value], Option<&'a Block<'b>>) {
+        (self.receiver, self.method, self.args, self.block)
+    }
+
+    /// The block of a method that the table does not call without one.
+    pub(super) fn block(&self) -> Eval<&'a Block<'b>> {
+        self.block.ok_or_else(|| self.unknown())
+    }
+
     /// The error of a method that the receiver does not have.
-    #[expect(
-        clippy::unnecessary_box_returns,
-        reason = "`Eval` takes its error boxed"
-    )]
     pub(super) fn unknown(&self) -> Box<Flow> {
         no_method(self.method.name(), self.receiver)
     }

@@ -17,12 +17,7 @@ use lastbyte_json::parse::Projection;
 use std::rc::Rc;
 
 pub(super) fn call(vm: &mut Vm, class: Class, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match (class, method) {
         (_, M::Name) => Value::str(class.name()),
         (_, M::OpCaseEq) => Value::Bool(compare::case_equal(receiver, &args[0]).unwrap_or(false)),

@@ -19,26 +19,19 @@ pub(crate) fn holds(op: Op, order: Ordering) -> bool {
 }
 
 pub(super) fn call(_: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
-    let op = match method {
-        M::OpLt => Op::Lt,
-        M::OpLe => Op::Le,
-        M::OpGt => Op::Gt,
-        M::OpGe => Op::Ge,
+    let (receiver, method, args, _) = call.parts();
+    match method {
         M::BetweenQ => {
             let inside = order(receiver, &args[0])? != Ordering::Less
                 && order(receiver, &args[1])? != Ordering::Greater;
-            return Ok(Value::Bool(inside));
+            Ok(Value::Bool(inside))
         }
-        M::Clamp => return clamp(receiver, args),
-        _ => return Err(call.unknown()),
-    };
-    Ok(Value::Bool(holds(op, order(receiver, &args[0])?)))
+        M::Clamp => clamp(receiver, args),
+        _ => {
+            let op = Op::of(method).ok_or_else(|| call.unknown())?;
+            Ok(Value::Bool(holds(op, order(receiver, &args[0])?)))
+        }
+    }
 }
 
 fn clamp(receiver: &Value, args: &[Value]) -> Eval {

@@ -20,13 +20,16 @@ pub(super) fn run(vm: &mut Vm, it: &Enumerator, block: &Block<'_>) -> Eval {
     }
 }
 
+/// What is yielded, as one value.
+pub(super) fn packed(given: &[Value]) -> Value {
+    match given {
+        [one] => one.clone(),
+        several => Value::array(several.to_vec()),
+    }
+}
+
 pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::Each => match block {
             None => receiver.clone(),
@@ -74,12 +77,7 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval
 
 /// Walks with an index or an object as the second argument of the block.
 pub(super) fn with_second(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        method,
-        args,
-        block,
-        ..
-    } = call;
+    let (_, method, args, block) = call.parts();
     let mut at = match (method, args.first()) {
         (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
         _ => 0,
@@ -89,11 +87,7 @@ pub(super) fn with_second(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) 
         return Err(call.unknown());
     };
     let mut native = |vm: &mut Vm, given: &[Value]| {
-        let value = if given.len() == 1 {
-            given[0].clone()
-        } else {
-            Value::array(given.to_vec())
-        };
+        let value = packed(given);
         let second = if matches!(method, M::EachWithObject) {
             object.clone()
         } else {

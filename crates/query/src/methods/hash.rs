@@ -33,12 +33,7 @@ fn look_up(vm: &mut Vm, receiver: &Value, table: &Table, key: &Value) -> Eval {
 }
 
 pub(super) fn read(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let key = || args.first().cloned().unwrap_or_default();
     Ok(match method {
         M::OpIndex => look_up(vm, receiver, table, &args[0])?,
@@ -90,12 +85,7 @@ pub(super) fn read(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
 
 /// Other Hashes and lists of the pairs.
 pub(super) fn derive(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver: _,
-        method,
-        args,
-        block,
-    } = call;
+    let (_, method, args, block) = call.parts();
     Ok(match method {
         M::Merge => {
             let out = Rc::new(table.copy());
@@ -159,12 +149,7 @@ fn merge(vm: &mut Vm, out: &Table, args: &[Value], block: Option<&Block<'_>>) ->
 
 /// Methods that change the Hash without walking it.
 pub(super) fn change(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::OpIndexSet => {
             store(table, args[0].clone(), args[1].clone())?;
@@ -193,12 +178,7 @@ pub(super) fn change(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval
 
 /// `transform_keys`, with a Hash of names, a block for the other keys, or both.
 pub(super) fn transform_keys(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver: _,
-        method: _,
-        args,
-        block,
-    } = call;
+    let (_, _, args, block) = call.parts();
     let names = args.first().map(need_hash).transpose()?;
     let out = Table::default();
     table.walk(|| -> Eval<()> {
@@ -213,44 +193,6 @@ pub(super) fn transform_keys(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>)
         Ok(())
     })?;
     Ok(Value::hash(out))
-}
-
-/// Methods whose block is asked for each pair.
-pub(super) fn by_block(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        method,
-        args,
-        block,
-        ..
-    } = call;
-    let (Some(block), []) = (block, args) else {
-        return match method {
-            M::Count => enumerable::count(vm, call),
-            _ => enumerable::search(vm, call),
-        };
-    };
-    table.walk(|| {
-        let (mut list, mut rest, mut hits) = (Vec::new(), Vec::new(), 0);
-        for (key, value) in table.pairs() {
-            let hit = vm.call_pair(block, key.clone(), value.clone())?.truthy();
-            hits += usize::from(hit);
-            match method {
-                M::AnyQ | M::NoneQ if hit => return Ok(Value::Bool(method == M::AnyQ)),
-                M::AllQ if !hit => return Ok(Value::Bool(false)),
-                M::Find | M::Detect if hit => return Ok(Value::pair(key, value)),
-                M::Partition => {
-                    if hit { &mut list } else { &mut rest }.push(Value::pair(key, value));
-                }
-                _ => {}
-            }
-        }
-        Ok(match method {
-            M::Count => Value::size(hits),
-            M::Find | M::Detect => Value::Nil,
-            M::Partition => Value::pair(Value::array(list), Value::array(rest)),
-            _ => Value::Bool(method != M::AnyQ),
-        })
-    })
 }
 
 fn to_h(vm: &mut Vm, table: &Table, block: &Block<'_>) -> Eval {
@@ -277,81 +219,38 @@ fn store(table: &Table, key: Value, value: Value) -> Eval<()> {
     Ok(())
 }
 
-/// Methods that call the block for each pair, and collect a result.
+/// Methods that call the block for each pair, and keep pairs, or nothing.
 pub(super) fn walk(vm: &mut Vm, table: &Rc<Table>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        block,
-        ..
-    } = call;
-    let Some(block) = block else {
+    let (receiver, method, ..) = call.parts();
+    let block = call.block()?;
+    if method == M::EachPair {
+        return enumerable::each_element(vm, call);
+    }
+    if matches!(method, M::EachKey | M::EachValue) {
+        let list = if method == M::EachKey {
+            table.keys()
+        } else {
+            table.values()
+        };
+        let mut list = list.into_iter();
+        table.walk(|| list.try_for_each(|it| vm.call1(block, it).map(|_| ())))?;
         return Ok(receiver.clone());
-    };
+    }
     // These walk a copy in Ruby, so that their block may add keys.
-    match method {
-        M::Select | M::Filter | M::Reject | M::TransformValues => {
-            walk_pairs(vm, receiver, table, method, block)
-        }
-        _ => table.walk(|| walk_pairs(vm, receiver, table, method, block)),
-    }
-}
-
-fn walk_pairs(
-    vm: &mut Vm,
-    receiver: &Value,
-    table: &Rc<Table>,
-    method: M,
-    block: &Block<'_>,
-) -> Eval {
-    let pairs = table.pairs();
     let new = Table::default();
-    match method {
-        M::Each | M::EachPair => {
-            for (key, value) in pairs {
-                vm.call_pair(block, key, value)?;
-            }
-            Ok(receiver.clone())
+    for (key, value) in table.pairs() {
+        if method == M::TransformValues {
+            let value = vm.call1(block, value)?;
+            new.insert(key, value);
+            continue;
         }
-        M::EachKey | M::EachValue => {
-            for (key, value) in pairs {
-                vm.call1(block, if method == M::EachKey { key } else { value })?;
-            }
-            Ok(receiver.clone())
-        }
-        M::Select | M::Filter | M::Reject => {
-            let wanted = method != M::Reject;
-            for (key, value) in pairs {
-                // These yield two values, not a pair.
-                if vm
-                    .call_block(block, &[key.clone(), value.clone()])?
-                    .truthy()
-                    == wanted
-                {
-                    new.insert(key, value);
-                }
-            }
-            Ok(Value::hash(new))
-        }
-        M::TransformValues => {
-            for (key, value) in pairs {
-                let value = vm.call1(block, value)?;
-                new.insert(key, value);
-            }
-            Ok(Value::hash(new))
-        }
-        _ => {
-            let mut list = Vec::new();
-            for (key, value) in pairs {
-                match (vm.call_pair(block, key, value)?, method) {
-                    (Value::Array(more), M::FlatMap) => list.extend(more.borrow().iter().cloned()),
-                    (value, M::FilterMap) if !value.truthy() => {}
-                    (value, _) => list.push(value),
-                }
-            }
-            Ok(Value::array(list))
+        // The others yield two values, not a pair.
+        let result = vm.call_block(block, &[key.clone(), value.clone()])?;
+        if result.truthy() == (method != M::Reject) {
+            new.insert(key, value);
         }
     }
+    Ok(Value::hash(new))
 }
 
 /// `Hash.new`, with a default or a block.

@@ -14,12 +14,7 @@ use num_integer::Integer as _;
 use num_traits::{Signed, Zero};
 
 pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::ToS | M::Inspect => {
             let base = args.first().map_or(Ok(10), need_int)?;
@@ -77,12 +72,7 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
 }
 
 fn upto_downto(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let Some(block) = block else {
         return Ok(receiver.clone());
     };

@@ -128,10 +128,6 @@ impl Vm {
         })))
     }
 
-    #[expect(
-        clippy::unnecessary_box_returns,
-        reason = "`Eval` takes its error boxed"
-    )]
     fn raise(args: &[Value]) -> Box<Flow> {
         let raised = match args {
             [] => Exception {

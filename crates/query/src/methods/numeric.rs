@@ -11,33 +11,13 @@ use crate::vm::Vm;
 use num_traits::ToPrimitive;
 
 pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
-    let op = match method {
-        M::OpAdd => Op::Add,
-        M::OpSub => Op::Sub,
-        M::OpMul => Op::Mul,
-        M::OpDiv => Op::Div,
-        M::OpMod => Op::Mod,
-        M::OpLt => Op::Lt,
-        M::OpLe => Op::Le,
-        M::OpGt => Op::Gt,
-        _ => Op::Ge,
-    };
+    let (receiver, method, args, _) = call.parts();
+    let op = Op::of(method).ok_or_else(|| call.unknown())?;
     vm.binary(op, receiver, &args[0])
 }
 
 pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let float = || float_of(receiver).unwrap_or(f64::NAN);
     Ok(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),

@@ -17,12 +17,7 @@ use std::rc::Rc;
 
 /// Comparisons and questions about the class: small, since queries ask them for each value.
 pub(super) fn predicate(_: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     Ok(Value::Bool(match method {
         M::NilQ => receiver.is_nil(),
         M::OpEq => equal(receiver, &args[0]),
@@ -41,12 +36,7 @@ pub(super) fn predicate(_: &mut Vm, call: Call<'_, '_>) -> Eval {
 }
 
 pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::OpCmp => {
             compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
@@ -152,12 +142,7 @@ pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
 
 /// The methods of nil, true and false.
 pub(super) fn nil(_: &mut Vm, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     let argument = || args.first().is_some_and(Value::truthy);
     let truthy = receiver.truthy();
     Ok(match method {

@@ -9,12 +9,7 @@ use crate::vm::Vm;
 use std::rc::Rc;
 
 pub(super) fn call(vm: &mut Vm, it: &Rc<Proc>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver: _,
-        method,
-        args,
-        block,
-    } = call;
+    let (_, method, args, block) = call.parts();
     Ok(match method {
         M::Call | M::OpIndex | M::OpCaseEq => {
             vm.call_proc_with(it, args, false, Vm::block_value(block))?

@@ -1,5 +1,6 @@
 //! Range.
 
+use super::array::order;
 use super::string::successors;
 use super::{enumerable, numeric};
 use crate::class::Class;
@@ -8,10 +9,11 @@ use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
 use crate::value::exception::{Eval, error, type_error};
-use crate::value::number::{self, arithmetic, float_of, need_int};
+use crate::value::number::{self, arithmetic, big_of, float_of, need_int};
 use crate::value::{Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
+use num_bigint::BigInt;
 use std::rc::Rc;
 
 /// Walks the elements.
@@ -54,19 +56,8 @@ pub(crate) fn each(
 }
 
 pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
-        M::Each => {
-            if let Some(block) = block {
-                each(vm, range, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
-            }
-            receiver.clone()
-        }
         M::Begin => range.from.clone(),
         M::End => range.to.clone(),
         M::First if args.is_empty() => {
@@ -99,7 +90,8 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
             value => covers(range, value),
         }),
         M::Step | M::OpMod => return step(vm, receiver, range, args, block),
-        M::Size | M::Count if args.is_empty() && block.is_none() => {
+        M::Size => return size(vm, receiver, range, method),
+        M::Count if args.is_empty() && block.is_none() => {
             return size(vm, receiver, range, method);
         }
         M::Sum
@@ -107,25 +99,15 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
                 && block.is_none()
                 && matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_))) =>
         {
-            let last = if range.exclusive {
-                arithmetic(Op::Sub, &range.to, &Value::Int(1))?
+            let (first, last) = (big_of(&range.from), big_of(&range.to));
+            let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+            let last = last - i64::from(range.exclusive);
+            let count: BigInt = &last - &first + 1;
+            number::integer(if count > BigInt::ZERO {
+                (first + last) * count / 2
             } else {
-                range.to.clone()
-            };
-            if number::compare(&last, &range.from) == Some(std::cmp::Ordering::Less) {
-                return Ok(Value::Int(0));
-            }
-            let count = arithmetic(
-                Op::Add,
-                &arithmetic(Op::Sub, &last, &range.from)?,
-                &Value::Int(1),
-            )?;
-            let ends = arithmetic(Op::Add, &range.from, &last)?;
-            arithmetic(
-                Op::Div,
-                &arithmetic(Op::Mul, &ends, &count)?,
-                &Value::Int(2),
-            )?
+                BigInt::ZERO
+            })
         }
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
             return extremes(range, method);
@@ -146,7 +128,7 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         }
         M::Count => return enumerable::count(vm, call),
         M::First => return enumerable::begin(vm, call),
-        _ => return enumerable::as_array(vm, call),
+        _ => return order::call(vm, call),
     })
 }
 

@@ -14,12 +14,7 @@ use crate::vm::Vm;
 use std::rc::Rc;
 
 pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     Ok(match method {
         M::OpMatch | M::OpCaseEq | M::Match | M::MatchQ => {
             let Some(text @ (Value::Str(_) | Value::Symbol(_))) = args.first() else {

@@ -55,12 +55,7 @@ pub(super) fn starts_with(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> E
 
 /// The parts of a text: a list of them, or the block is called with each.
 pub(super) fn pieces(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let s = text.string();
     let list: Vec<Value> = match method {
         M::Lines | M::EachLine => lines(&s, args)?,
@@ -78,12 +73,7 @@ pub(super) fn pieces(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
 
 /// Methods that read a text.
 pub(super) fn read(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     if method == M::OpMod {
         let values = match &args[0] {
             Value::Array(list) => list.borrow().clone(),

@@ -10,12 +10,7 @@ use crate::vm::Vm;
 use std::rc::Rc;
 
 pub(super) fn call(vm: &mut Vm, it: Symbol, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let text = || Value::str(&*it.name());
     Ok(match method {
         M::ToSym => receiver.clone(),

@@ -9,7 +9,7 @@
 //! - `changes`: the receiver must not be frozen,
 //! - `spreads`: of two values that an Enumerator yields, as `each_with_index` does, the block receives both, not a pair.
 
-use super::array::{combine, order, walk};
+use super::array::{combine, order};
 use super::call::Call;
 use super::string::{change, search, translate};
 use super::{
@@ -250,60 +250,52 @@ rows! {
         symbol::call => 1 1: OpMatch;
         symbol::call => 1 2: Match MatchQ OpIndex Slice;
     }
-    Walked [] Any {
+    Enumerable [] Any {
+        enumerable::begin => 0 1: First;
+        enumerable::begin => 1 1: Take;
+        enumerable::collect => 0 0 each spreads: Collect FilterMap FlatMap Map;
+        enumerable::collect => 0 0 each: DropWhile Filter Reject Select;
+        enumerable::count => 0 1 spreads: Count;
+        enumerable::divide => 0 0 each: GroupBy Partition;
+        enumerable::each_element => 0 0 each: Each;
+        enumerable::each_part => 1 1: EachCons EachSlice;
+        enumerable::each_with => 0 0 each: EachWithIndex;
+        enumerable::each_with => 1 1 each: EachWithObject;
+        enumerable::fold => 0 0: Tally;
+        enumerable::fold => 0 2: Inject Reduce;
+        enumerable::fold => 1 1: Grep GrepV;
+        enumerable::part => 0 0 proc: ChunkWhile SliceWhen;
         enumerable::search => 0 0 each spreads: TakeWhile;
         enumerable::search => 0 1 each: Detect Find;
         enumerable::search => 0 1 each0 spreads: FindIndex;
         enumerable::search => 0 1 spreads: AllQ AnyQ NoneQ OneQ;
         enumerable::search => 1 1: IncludeQ;
-        enumerable::each_with => 0 0 each: EachWithIndex;
-        enumerable::each_with => 1 1 each: EachWithObject;
-        enumerable::count => 0 1 spreads: Count;
+        enumerable::whole => 0 0 each: ReverseEach;
+        enumerable::whole => 0 0 spreads: ToH Uniq;
+        enumerable::whole => 0 0: Compact ToA;
+        enumerable::whole => 0 MANY: Zip;
+        enumerable::whole => 1 1: Drop;
+        order::call => 0 0 each: MinmaxBy SortBy;
+        order::call => 0 0: Minmax Sort;
+        order::call => 0 1 each: MaxBy MinBy;
+        order::call => 0 1: Max Min Sum;
     }
-    Enumerable [Walked] Any {
-        enumerable::begin => 0 0: ToA;
-        enumerable::begin => 0 1: First;
-        enumerable::begin => 1 1: Take;
-        enumerable::as_array => 0 0 each spreads: Collect FilterMap FlatMap Map;
-        enumerable::as_array => 0 0 each: DropWhile Filter GroupBy MinmaxBy Partition Reject ReverseEach Select SortBy;
-        enumerable::as_array => 0 0 proc: ChunkWhile SliceWhen;
-        enumerable::as_array => 0 0: Compact Minmax Sort Tally;
-        enumerable::as_array => 0 0 spreads: ToH Uniq;
-        enumerable::as_array => 0 1 each: MaxBy MinBy;
-        enumerable::as_array => 0 1: Max Min Sum;
-        enumerable::as_array => 0 2: Inject Reduce;
-        enumerable::as_array => 0 MANY: Zip;
-        enumerable::as_array => 1 1: Drop EachCons EachSlice Grep GrepV;
-    }
-    Array [Walked Object] Array {
-        array::read => 0 0: EmptyQ Length Size ToA;
+    Array [Enumerable Object] Array {
+        array::read => 0 0: EmptyQ Length Reverse Size ToA;
         array::read => 0 1: First Last;
         array::read => 0 MANY: ValuesAt;
-        array::read => 1 1: At Drop IncludeQ Take;
+        array::read => 1 1: At IncludeQ;
         array::read => 1 2: Fetch OpIndex Slice;
         array::read => 1 MANY: Dig;
         array::change => 0 1 changes: Pop Shift;
         array::change => 0 MANY changes: Concat Push Unshift;
         array::change => 1 1 changes: Delete OpShl;
         array::change => 2 3 changes: OpIndexSet;
-        array::arrange => 0 0: Compact Reverse Uniq;
-        combine::call => 0 MANY: Union Zip;
+        array::index => 0 1 each0: Index Rindex;
+        combine::call => 0 MANY: Union;
         combine::call => 1 1: OpAdd OpBitAnd OpBitOr OpMul OpSub;
-        combine::reshape => 0 0: ToH Transpose;
+        combine::reshape => 0 0: Transpose;
         combine::reshape => 0 1: Flatten Join;
-        order::call => 0 0: Minmax Sort;
-        order::call => 0 0 each: MinmaxBy SortBy;
-        order::call => 0 1: Max Min Sum;
-        order::call => 0 1 each: MaxBy MinBy;
-        walk::fold => 0 0: Tally;
-        walk::fold => 0 2: Inject Reduce;
-        walk::fold => 1 1: Grep GrepV;
-        walk::index => 0 1 each0: Index Rindex;
-        walk::collect => 0 0 each: Collect DropWhile Filter FilterMap FlatMap Map Reject Select;
-        walk::go => 0 0 each: Each ReverseEach;
-        walk::go => 1 1: EachCons EachSlice;
-        walk::divide => 0 0 each: GroupBy Partition;
-        walk::part => 0 0 proc: ChunkWhile SliceWhen;
     }
     Hash [Enumerable Object] Hash {
         hash::derive => 0 0: Invert;
@@ -319,16 +311,11 @@ rows! {
         hash::change => 0 MANY changes: MergeBang;
         hash::change => 1 1 changes: Delete;
         hash::change => 2 2 changes: OpIndexSet;
-        hash::walk => 0 0 each: Collect Each EachKey EachPair EachValue Filter FilterMap FlatMap Map Reject Select
-            TransformValues;
+        hash::walk => 0 0 each: EachKey EachPair EachValue Filter Reject Select TransformValues;
         hash::transform_keys => 0 1 each0: TransformKeys;
-        hash::by_block => 0 0 each: Partition;
-        hash::by_block => 0 1: AllQ AnyQ Count NoneQ;
-        hash::by_block => 0 1 each: Detect Find;
     }
     Range [Enumerable Object] Range {
         range::read => 0 0: Begin End Size;
-        range::read => 0 0 each: Each;
         range::read => 0 1: Count First Last Max Min Sum;
         range::read => 0 0: Minmax;
         range::read => 0 1 each: Step;

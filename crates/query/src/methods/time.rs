@@ -21,12 +21,7 @@ fn value(time: Time) -> Value {
 }
 
 pub(super) fn call(_: &mut Vm, time: &Rc<Time>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     let civil = time.civil();
     Ok(match method {
         M::Year => Value::Int(civil.year),

@@ -129,10 +129,12 @@ fn each_method_takes_any_arguments() {
 
 #[test]
 fn what_is_refused_has_no_entry_and_a_hint() {
-    for (names, hint) in super::REFUSED {
+    for line in super::REFUSED.lines() {
+        let (names, hint) = line.split_once(": ").expect("names and a hint");
         for name in names.split(' ') {
             assert!(M::find(name).is_none(), "{name}");
-            assert_eq!(super::instead(name).as_deref(), Some(*hint), "{name}");
+            let instead = super::instead(name).expect("a hint");
+            assert!(instead.ends_with(hint), "{name}: {instead}");
         }
     }
     assert_eq!(

@@ -3,8 +3,8 @@
 
 use crate::names::M;
 use crate::tree::{
-    Arguments, Begin, BlockNode, Builtin, Code, Function, Multi, Node, Pair, Parameters, Place,
-    Program, StageCall, Target, UpdateKind,
+    BlockNode, Builtin, Code, Function, Inner, Node, Parameters, Place, Program, StageCall, Target,
+    UpdateKind,
 };
 use std::collections::BTreeSet;
 
@@ -21,36 +21,58 @@ pub(crate) enum Parallel {
 
 /// `None`: nothing.
 pub(crate) fn parallel(program: &Program) -> Option<Parallel> {
+    divide(program).0
+}
+
+/// The first stage that runs in order although it is no reducer that can be joined, and why.
+pub(crate) fn in_order(program: &Program) -> Option<(usize, &'static str)> {
+    divide(program).1
+}
+
+type InOrder = Option<(usize, &'static str)>;
+
+fn divide(program: &Program) -> (Option<Parallel>, InOrder) {
     let mut walk = Walk {
         program,
         helpers: BTreeSet::new(),
         globals: BTreeSet::new(),
         constants: BTreeSet::new(),
         in_order: false,
+        why: "",
     };
     for (node, _) in &program.start {
         if !walk.start(node) {
-            return None;
+            return (None, Some((0, "a helper file computes values")));
         }
     }
-    let mut first = None;
+    let (mut first, mut ordered) = (None, None);
     for (at, stage) in program.stages.iter().enumerate() {
         walk.in_order = false;
         walk.helpers.clear();
         if !walk.pure(&stage.body) {
-            return None;
+            return (None, Some((at, walk.why)));
+        }
+        if walk.in_order && first.is_none() {
+            ordered = Some((
+                at,
+                "`reduce`, `limit` and `sort` with a block take rows in order",
+            ));
         }
         if (stage.reducing || walk.in_order) && first.is_none() {
             first = Some((at, walk.in_order));
         }
     }
-    match first {
+    let parallel = match first {
         None => Some(Parallel::Print),
         Some((0, true)) => None,
         Some((at, true)) => Some(Parallel::Rows(at)),
         Some((at, false)) => Some(Parallel::Merge(at)),
-    }
+    };
+    (parallel, ordered)
 }
+
+const VARIABLE: &str = "a variable that all rows share";
+const BY_NAME: &str = "a method that is called by its name";
 
 struct Walk<'a> {
     program: &'a Program,
@@ -61,6 +83,8 @@ struct Walk<'a> {
     constants: BTreeSet<usize>,
     /// Whether `reduce`, `limit` or `sort` with a block was met, which need the rows in order.
     in_order: bool,
+    /// Why something is not pure.
+    why: &'static str,
 }
 
 impl Walk<'_> {
@@ -81,99 +105,54 @@ impl Walk<'_> {
         nodes.iter().all(|node| self.pure(node))
     }
 
-    fn arguments(&mut self, arguments: &Arguments) -> bool {
-        self.all(&arguments.list)
-    }
-
     fn pure(&mut self, node: &Node) -> bool {
         match node {
-            Node::Nil
-            | Node::True
-            | Node::False
-            | Node::SelfRef
-            | Node::Row
-            | Node::Int(_)
-            | Node::Literal(_)
-            | Node::Str(_)
-            | Node::Local(_)
-            | Node::Outer(..)
-            | Node::BlockGiven
-            | Node::FileName
-            | Node::LoopNext => true,
-            Node::Constant(at) => self.constants.contains(at),
-            Node::Interpolated(nodes)
-            | Node::InterpolatedSymbol(nodes)
-            | Node::Array(nodes)
-            | Node::ArraySplat(nodes)
-            | Node::Sequence(nodes) => self.all(nodes),
-            Node::InterpolatedRegexp(it) => self.all(&it.parts),
-            Node::Splat(inner)
-            | Node::Not(inner)
-            | Node::Return(inner)
-            | Node::Break(inner)
-            | Node::Next(inner)
-            | Node::LoopBreak(inner) => self.pure(inner),
-            Node::Hash(pairs) => pairs.iter().all(|pair| match pair {
-                Pair::Entry(key, value) => self.pure(key) && self.pure(value),
-                Pair::Splat(inner) => self.pure(inner),
-            }),
-            Node::Range(parts) => self.pure(&parts.0) && self.pure(&parts.1),
-            Node::Assign(parts) => self.target(&parts.0) && self.pure(&parts.1),
-            Node::AssignLocal(_, value) => self.pure(value),
-            Node::MultiAssign(parts) => self.multi(&parts.0) && self.pure(&parts.1),
-            Node::Update(update) => {
-                let place = match &update.place {
-                    Place::Variable(read, target) => self.pure(read) && self.target(target),
-                    Place::Index(receiver, arguments) => {
-                        self.pure(receiver) && self.arguments(arguments)
-                    }
-                };
-                place && self.pure(&update.value)
+            Node::Global(_)
+            | Node::Instance(_)
+            | Node::DefinedGlobal(_)
+            | Node::DefinedInstance(_)
+            | Node::DefinedConstant(_) => self.refuse(VARIABLE),
+            Node::LastMatch(_) | Node::MatchAssign(_) => self.refuse("the variables of a match"),
+            Node::Retry | Node::Redo | Node::Defined(..) => {
+                self.refuse("`retry`, `redo` or `defined?`")
             }
-            Node::If(parts) => self.pure(&parts.0) && self.pure(&parts.1) && self.pure(&parts.2),
-            Node::And(pair) | Node::Or(pair) => self.pure(&pair.0) && self.pure(&pair.1),
-            Node::Index(index) => self.pure(&index.receiver) && self.pure(&index.key),
-            Node::Binary(parts) => self.pure(&parts.1) && self.pure(&parts.2),
-            Node::While(it) => self.pure(&it.condition) && self.pure(&it.body),
-            Node::For(parts) => self.target(&parts.0) && self.pure(&parts.1) && self.pure(&parts.2),
-            Node::Case(case) => {
-                case.subject.iter().all(|node| self.pure(node))
-                    && case
-                        .branches
-                        .iter()
-                        .all(|(patterns, body)| self.all(patterns) && self.pure(body))
-                    && self.pure(&case.otherwise)
+            Node::Constant(at) => {
+                self.constants.contains(at) || self.refuse("a constant that is computed")
             }
-            Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => {
-                is_independent(call.method)
-                    && self.pure(&call.receiver)
-                    && self.arguments(&call.arguments)
-                    && self.block(call.block.as_ref())
+                (is_independent(call.method) || self.refuse(BY_NAME)) && self.inner(node)
             }
             Node::Helper(call) => {
-                call.receiver.iter().all(|node| self.pure(node))
-                    && self.arguments(&call.arguments)
-                    && self.block(call.block.as_ref())
-                    && (!self.helpers.insert(call.method) || {
-                        let program = self.program;
-                        self.code(&program.definitions[call.method].code)
-                    })
+                let program = self.program;
+                self.inner(node)
+                    && (!self.helpers.insert(call.method)
+                        || self.code(&program.definitions[call.method].code))
             }
             Node::Kernel(call) => {
-                !matches!(call.function, Function::Method | Function::Require)
-                    && self.arguments(&call.arguments)
-                    && self.block(call.block.as_ref())
+                let by_name = matches!(call.function, Function::Method | Function::Require);
+                (!by_name || self.refuse(BY_NAME)) && self.inner(node)
             }
             Node::Stage(call) => self.stage(call),
-            Node::Limit(limit) => {
+            Node::Limit(_) => {
                 self.in_order = true;
-                self.pure(&limit.count)
+                self.inner(node)
             }
-            Node::Lambda(code) => self.code(code),
-            Node::Yield(arguments) => self.arguments(arguments),
-            _ => false,
+            _ => self.inner(node),
         }
+    }
+
+    fn refuse(&mut self, why: &'static str) -> bool {
+        self.why = why;
+        false
+    }
+
+    fn inner(&mut self, node: &Node) -> bool {
+        node.inner().into_iter().all(|part| match part {
+            Inner::Node(node) => self.pure(node),
+            Inner::Target(target) => self.target(target),
+            Inner::Block(block) => self.block(Some(block)),
+            Inner::Code(code) => self.code(code),
+        })
     }
 
     fn stage(&mut self, call: &StageCall) -> bool {
@@ -184,20 +163,6 @@ impl Walk<'_> {
         // The requested percentiles are only read, so any thread may evaluate them.
         arguments.all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
             && self.block(call.block.as_ref())
-    }
-
-    fn begin(&mut self, begin: &Begin) -> bool {
-        self.pure(&begin.body)
-            && begin.rescues.iter().all(|rescue| {
-                self.all(&rescue.classes)
-                    && rescue.target.iter().all(|target| self.target(target))
-                    && self.pure(&rescue.body)
-            })
-            && begin
-                .otherwise
-                .iter()
-                .chain(&begin.ensure)
-                .all(|node| self.pure(node))
     }
 
     /// `$p ||= 0.05.step(0.95, 0.1)`, the only place of its global: the same value on every thread.
@@ -219,21 +184,16 @@ impl Walk<'_> {
             Target::Global(_)
             | Target::Instance(_)
             | Target::Constant(_)
-            | Target::Attribute(_) => false,
-            Target::Index(parts) => self.pure(&parts.0) && self.arguments(&parts.1),
-            Target::Multi(multi) => self.multi(multi),
+            | Target::Attribute(_) => self.refuse(VARIABLE),
+            Target::Index(parts) => self.pure(&parts.0) && self.all(&parts.1.list),
+            Target::Multi(multi) => multi.targets().all(|target| self.target(target)),
         }
-    }
-
-    fn multi(&mut self, multi: &Multi) -> bool {
-        let mut targets = multi.lefts.iter().chain(&multi.rest).chain(&multi.rights);
-        targets.all(|target| self.target(target))
     }
 
     fn block(&mut self, block: Option<&BlockNode>) -> bool {
         match block {
             None => true,
-            Some(BlockNode::Symbol(method)) => is_independent(*method),
+            Some(BlockNode::Symbol(method)) => is_independent(*method) || self.refuse(BY_NAME),
             Some(BlockNode::Passed(node)) => self.pure(node),
             Some(BlockNode::Code(code)) => self.code(code),
         }
@@ -250,14 +210,7 @@ impl Walk<'_> {
             .chain(&parameters.rest)
             .chain(&parameters.posts);
         targets.all(|target| self.target(target))
-            && parameters
-                .optional
-                .iter()
-                .all(|(_, default)| self.pure(default))
-            && parameters
-                .keywords
-                .iter()
-                .all(|(.., default)| default.iter().all(|node| self.pure(node)))
+            && parameters.defaults().all(|default| self.pure(default))
     }
 }
 

@@ -7,6 +7,7 @@
 //! order as one thread makes, whatever the chunks were.
 
 use super::column::Column;
+use super::correlation::Correlation;
 use super::histogram::Histogram;
 use super::portable::{copies, copy};
 use super::top::Top;
@@ -27,19 +28,13 @@ pub(crate) enum Accumulator {
         total: Value,
         initial: Value,
     },
-    Min(Value),
-    Max(Value),
+    /// One of the values; nil before the first.
+    One(Which, Value),
     Average {
         sum: Value,
         count: u64,
     },
-    /// Welford's count, mean and sum of squared distances.
-    Deviation {
-        count: u64,
-        mean: f64,
-        squares: f64,
-        sample: bool,
-    },
+    Deviation(Deviation),
     /// The values, and which percentiles of them.
     Percentile {
         values: Column,
@@ -50,8 +45,29 @@ pub(crate) enum Accumulator {
     Distinct(Box<Table>),
     Top(Top),
     Histogram(Histogram),
+    /// How often each value occurs, in order of first appearance.
+    Mode(Box<Table>),
+    Correlation(Box<Correlation>),
     /// A chunk of one whose steps must be made in order.
     Chunk(Column),
+}
+
+/// Welford's count, mean and sum of squared distances.
+#[derive(Clone, Copy)]
+pub(crate) struct Deviation {
+    count: u64,
+    mean: f64,
+    squares: f64,
+    pub(super) sample: bool,
+}
+
+/// Which of the values is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    Least,
+    Most,
+    First,
+    Last,
 }
 
 /// One percentile, or a list of them.
@@ -88,12 +104,12 @@ impl Accumulator {
     }
 
     pub(crate) fn deviation(sample: bool) -> Accumulator {
-        Accumulator::Deviation {
+        Accumulator::Deviation(Deviation {
             count: 0,
             mean: 0.0,
             squares: 0.0,
             sample,
-        }
+        })
     }
 
     /// One with the same state, which shares nothing that can be changed.
@@ -104,23 +120,12 @@ impl Accumulator {
                 total: copy(total),
                 initial: copy(initial),
             },
-            Accumulator::Min(value) => Accumulator::Min(copy(value)),
-            Accumulator::Max(value) => Accumulator::Max(copy(value)),
+            Accumulator::One(which, value) => Accumulator::One(*which, copy(value)),
             Accumulator::Average { sum, count } => Accumulator::Average {
                 sum: sum.clone(),
                 count: *count,
             },
-            Accumulator::Deviation {
-                count,
-                mean,
-                squares,
-                sample,
-            } => Accumulator::Deviation {
-                count: *count,
-                mean: *mean,
-                squares: *squares,
-                sample: *sample,
-            },
+            Accumulator::Deviation(it) => Accumulator::Deviation(*it),
             Accumulator::Percentile { values, shares } => Accumulator::Percentile {
                 values: values.copy(),
                 shares: shares.clone(),
@@ -129,6 +134,12 @@ impl Accumulator {
             Accumulator::Distinct(values) => Accumulator::distinct(values.keys().iter().map(copy)),
             Accumulator::Top(top) => Accumulator::Top(top.copy()),
             Accumulator::Histogram(histogram) => Accumulator::Histogram(histogram.clone()),
+            Accumulator::Mode(counts) => {
+                let pairs = counts.pairs().into_iter();
+                let pairs = pairs.map(|(value, count)| (copy(&value), count));
+                Accumulator::Mode(Box::new(Table::from_pairs(pairs)))
+            }
+            Accumulator::Correlation(it) => Accumulator::Correlation(it.clone()),
             Accumulator::Chunk(values) => Accumulator::Chunk(values.copy()),
         }
     }
@@ -137,8 +148,7 @@ impl Accumulator {
     pub(crate) fn for_chunk(&self) -> Accumulator {
         match self {
             Accumulator::Count(_) => Accumulator::Count(0),
-            Accumulator::Min(_) => Accumulator::Min(Value::Nil),
-            Accumulator::Max(_) => Accumulator::Max(Value::Nil),
+            Accumulator::One(which, _) => Accumulator::One(*which, Value::Nil),
             Accumulator::Percentile { shares, .. } => Accumulator::Percentile {
                 values: Column::default(),
                 shares: shares.clone(),
@@ -147,9 +157,11 @@ impl Accumulator {
             Accumulator::Distinct(_) => Accumulator::Distinct(Box::default()),
             Accumulator::Top(top) => Accumulator::Top(top.empty()),
             Accumulator::Histogram(it) => Accumulator::Histogram(Histogram::of(it.width)),
-            Accumulator::Sum { .. }
+            Accumulator::Mode(_) => Accumulator::Mode(Box::default()),
+            Accumulator::Correlation(_)
+            | Accumulator::Sum { .. }
             | Accumulator::Average { .. }
-            | Accumulator::Deviation { .. }
+            | Accumulator::Deviation(_)
             | Accumulator::Chunk(_) => Accumulator::Chunk(Column::default()),
         }
     }
@@ -171,33 +183,30 @@ impl Accumulator {
                 }
                 _ => *total = binary(vm, Op::Add, total, &value)?,
             },
-            Accumulator::Min(least) => {
-                if least.is_nil() || beats(vm, &value, least, Ordering::Less)? {
-                    *least = value;
-                }
-            }
-            Accumulator::Max(most) => {
-                if most.is_nil() || beats(vm, &value, most, Ordering::Greater)? {
-                    *most = value;
+            Accumulator::One(which, known) => {
+                let is_kept = known.is_nil()
+                    || match which {
+                        Which::Least => beats(vm, &value, known, Ordering::Less)?,
+                        Which::Most => beats(vm, &value, known, Ordering::Greater)?,
+                        Which::First => false,
+                        Which::Last => true,
+                    };
+                if is_kept {
+                    *known = value;
                 }
             }
             Accumulator::Average { sum, count } => {
                 *sum = binary(vm, Op::Add, sum, &value)?;
                 *count += 1;
             }
-            Accumulator::Deviation {
-                count,
-                mean,
-                squares,
-                ..
-            } => {
-                let delta = match binary(vm, Op::Sub, &value, &Value::Float(*mean))? {
+            Accumulator::Deviation(it) => {
+                let delta = match binary(vm, Op::Sub, &value, &Value::Float(it.mean))? {
                     Value::Float(delta) => delta,
                     other => return Err(crate::value::exception::no_conversion(&other, "Float")),
                 };
-                *count += 1;
-                *mean += delta / *count as f64;
-                *squares += delta * (float_of(&value).unwrap_or(f64::NAN) - *mean);
+                it.count += 1;
+                it.mean += delta / it.count as f64;
+                it.squares += delta * (float_of(&value).unwrap_or(f64::NAN) - it.mean);
             }
             Accumulator::Percentile { values, .. } | Accumulator::Chunk(values) => {
                 values.push(value);
@@ -206,6 +215,8 @@ impl Accumulator {
             Accumulator::Distinct(values) => values.insert(value, Value::Nil),
             Accumulator::Top(top) => top.push(value.clone(), value)?,
             Accumulator::Histogram(histogram) => histogram.add(&value)?,
+            Accumulator::Mode(counts) => counts.count(value, 1),
+            Accumulator::Correlation(it) => it.add(&value)?,
         }
         Ok(())
     }
@@ -232,7 +243,14 @@ impl Accumulator {
             (Accumulator::Histogram(histogram), Accumulator::Histogram(more)) => {
                 histogram.append(more);
             }
-            (this, Accumulator::Min(value) | Accumulator::Max(value)) => {
+            (Accumulator::Mode(counts), Accumulator::Mode(more)) => {
+                for (value, count) in more.pairs() {
+                    if let Value::Int(count) = count {
+                        counts.count(value, count);
+                    }
+                }
+            }
+            (this, Accumulator::One(_, value)) => {
                 if !value.is_nil() {
                     this.step(vm, value)?;
                 }
@@ -255,28 +273,15 @@ impl Accumulator {
                 initial if compare::equal(&initial, &Value::Int(0)) => total,
                 initial => vm.send_one(&initial, M::OpAdd, total)?,
             },
-            Accumulator::Min(value) | Accumulator::Max(value) => value,
+            Accumulator::One(_, value) => value,
             Accumulator::Average { count: 0, .. } => Value::Nil,
             Accumulator::Average { sum, count } => {
                 binary(vm, Op::Div, &sum, &Value::Int(count.cast_signed()))?
             }
-            Accumulator::Deviation {
-                count,
-                squares,
-                sample,
-                ..
-            } => {
-                let divisor = if sample {
-                    count.saturating_sub(1)
-                } else {
-                    count
-                };
-                if divisor == 0 {
-                    Value::Nil
-                } else {
-                    Value::Float((squares / divisor as f64).sqrt())
-                }
-            }
+            Accumulator::Deviation(it) => match it.count.saturating_sub(u64::from(it.sample)) {
+                0 => Value::Nil,
+                divisor => Value::Float((it.squares / divisor as f64).sqrt()),
+            },
             Accumulator::Percentile { mut values, shares } => {
                 values.sort()?;
                 match *shares {
@@ -290,9 +295,24 @@ impl Accumulator {
             Accumulator::Distinct(values) => Value::array(values.keys()),
             Accumulator::Top(top) => Value::array(top.into_rows()?),
             Accumulator::Histogram(histogram) => histogram.finish(),
+            Accumulator::Mode(counts) => most_frequent(&counts),
+            Accumulator::Correlation(it) => it.finish(),
             Accumulator::Chunk(values) => Value::array(values.into_values()),
         })
     }
+}
+
+/// Of values that occur equally often, the one that appeared first.
+fn most_frequent(counts: &Table) -> Value {
+    let mut most = (Value::Nil, 0);
+    for (value, count) in counts.borrow().iter() {
+        if let Value::Int(count) = count
+            && *count > most.1
+        {
+            most = (value.clone(), *count);
+        }
+    }
+    most.0
 }
 
 fn nearest_rank(sorted: &Column, p: f64) -> Value {

@@ -5,10 +5,10 @@ use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::Eval;
 
-pub(crate) enum Column {
+pub(crate) enum Column<T = Value> {
     Ints(Vec<i64>),
     Floats(Vec<f64>),
-    Mixed(Vec<Value>),
+    Mixed(Vec<T>),
 }
 
 impl Default for Column {
@@ -18,12 +18,20 @@ impl Default for Column {
 }
 
 impl Column {
-    pub(super) fn copy(&self) -> Column {
-        match self {
+    /// One whose other values are what a function makes of them.
+    pub(super) fn map<T>(
+        &self,
+        values: impl FnOnce(&[Value]) -> Option<Vec<T>>,
+    ) -> Option<Column<T>> {
+        Some(match self {
             Column::Ints(list) => Column::Ints(list.clone()),
             Column::Floats(list) => Column::Floats(list.clone()),
-            Column::Mixed(list) => Column::Mixed(copies(list)),
-        }
+            Column::Mixed(list) => Column::Mixed(values(list)?),
+        })
+    }
+
+    pub(super) fn copy(&self) -> Column {
+        self.map(|list| Some(copies(list))).unwrap_or_default()
     }
 
     pub(crate) fn push(&mut self, value: Value) {

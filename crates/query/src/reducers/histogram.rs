@@ -51,8 +51,9 @@ impl Histogram {
         }
     }
 
-    pub(crate) fn add(&mut self, value: &Value) -> Eval<()> {
-        let index = match (self.width, value) {
+    /// The index of the bucket of a number.
+    pub(crate) fn index(&self, value: &Value) -> Eval<i64> {
+        Ok(match (self.width, value) {
             (Width::Whole(width), Value::Int(it)) => it.div_euclid(width),
             (width, value) => {
                 let it = float_of(value).ok_or_else(|| no_conversion(value, "Float"))?;
@@ -71,8 +72,11 @@ impl Histogram {
                     )));
                 }
             }
-        };
-        *self.counts.entry(index).or_default() += 1;
+        })
+    }
+
+    pub(super) fn add(&mut self, value: &Value) -> Eval<()> {
+        *self.counts.entry(self.index(value)?).or_default() += 1;
         Ok(())
     }
 
@@ -82,17 +86,19 @@ impl Histogram {
         }
     }
 
-    /// The counts by the bound of the bucket that is nearer to minus infinity, or to zero for powers of two.
+    /// The bound of a bucket that is nearer to minus infinity, or to zero for powers of two.
+    pub(crate) fn bound(&self, index: i64) -> Value {
+        match self.width {
+            Width::Whole(width) => wide(i128::from(index) * i128::from(width)),
+            Width::Real(width) => Value::Float(multiple(index, width)),
+            Width::Doubling => power(index),
+        }
+    }
+
+    /// The counts by the bound of the bucket.
     pub(super) fn finish(self) -> Value {
-        let width = self.width;
-        let pairs = self.counts.into_iter().map(|(index, count)| {
-            let bound = match width {
-                Width::Whole(width) => wide(i128::from(index) * i128::from(width)),
-                Width::Real(width) => Value::Float(multiple(index, width)),
-                Width::Doubling => power(index),
-            };
-            (bound, Value::Int(count.cast_signed()))
-        });
+        let counts = self.counts.iter();
+        let pairs = counts.map(|(at, count)| (self.bound(*at), Value::Int(count.cast_signed())));
         Value::hash(Table::from_pairs(pairs))
     }
 }

@@ -3,11 +3,12 @@
 
 mod state;
 
-use super::accumulator::{Accumulator, Shares};
+use super::accumulator::{Accumulator, Shares, Which};
 use super::column::Column;
+use super::groups::Keyed;
 use super::histogram::{Histogram, Width};
 use super::portable::{Heap, Packer, Portable, heap_weight};
-use super::scope::{Keyed, Reducer, Scope};
+use super::scope::{Reducer, Scope};
 use super::top::Top;
 use super::{Evaluator, binary};
 use crate::tree::Op;
@@ -18,56 +19,45 @@ use num_bigint::BigInt;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-enum PackedColumn {
-    Ints(Vec<i64>),
-    Floats(Vec<f64>),
-    Mixed(Vec<Portable>),
-}
+type PackedColumn = Column<Portable>;
 
 impl PackedColumn {
-    fn pack(packer: &mut Packer, column: &Column) -> Option<PackedColumn> {
-        Some(match column {
-            Column::Ints(list) => PackedColumn::Ints(list.clone()),
-            Column::Floats(list) => PackedColumn::Floats(list.clone()),
-            Column::Mixed(list) => PackedColumn::Mixed(packer.all(list)?),
-        })
-    }
-
-    fn unpack(self, heap: &mut Heap) -> Column {
+    fn weight(&self) -> usize {
         match self {
-            PackedColumn::Ints(list) => Column::Ints(list),
-            PackedColumn::Floats(list) => Column::Floats(list),
-            PackedColumn::Mixed(list) => Column::Mixed(heap.all(&list)),
+            Column::Ints(list) => size_of_val(&**list),
+            Column::Floats(list) => size_of_val(&**list),
+            Column::Mixed(list) => list.iter().map(Portable::weight).sum(),
         }
     }
 
-    fn weight(&self) -> usize {
+    /// Whether each is an Array of two numbers.
+    fn is_of_pairs(&self) -> bool {
+        let is_pair = |it: &Portable| matches!(it, Portable::Array(pair) if pair.len() == 2 && pair.iter().all(is_number));
         match self {
-            PackedColumn::Ints(list) => size_of_val(&**list),
-            PackedColumn::Floats(list) => size_of_val(&**list),
-            PackedColumn::Mixed(list) => list.iter().map(Portable::weight).sum(),
+            Column::Ints(list) => list.is_empty(),
+            Column::Floats(_) => false,
+            Column::Mixed(list) => list.iter().all(is_pair),
         }
     }
 
     /// Whether these can be added up without an error.
     fn is_numeric(&self) -> bool {
-        match self {
-            PackedColumn::Ints(_) | PackedColumn::Floats(_) => true,
-            PackedColumn::Mixed(list) => list
-                .iter()
-                .all(|it| matches!(it, Portable::Int(_) | Portable::Float(_) | Portable::Big(_))),
-        }
+        !matches!(self, Column::Mixed(list) if !list.iter().all(is_number))
     }
+}
+
+fn is_number(it: &Portable) -> bool {
+    matches!(it, Portable::Int(_) | Portable::Float(_) | Portable::Big(_))
 }
 
 /// The values of a chunk's accumulator.
 enum Part {
     Count(u64),
-    Least(Portable),
-    Most(Portable),
+    One(Portable),
     Percentile(PackedColumn),
     Group(Vec<Portable>),
     Distinct(Vec<Portable>),
+    /// Keys and rows; for the mode, values and how often they occur.
     Top(Vec<(Portable, Portable)>),
     Histogram(BTreeMap<i64, u64>),
     Values(PackedColumn),
@@ -77,8 +67,7 @@ enum Part {
 enum Initial {
     Count,
     Sum(Portable, Portable),
-    Min,
-    Max,
+    One(Which),
     Average,
     Deviation(bool),
     Percentile(Shares),
@@ -87,6 +76,8 @@ enum Initial {
     /// The count, and which of two keys comes first.
     Top(usize, Ordering),
     Histogram(Width),
+    Mode,
+    Correlation,
 }
 
 impl Initial {
@@ -96,15 +87,16 @@ impl Initial {
             Accumulator::Sum { total, initial } => {
                 Initial::Sum(packer.pack(total)?, packer.pack(initial)?)
             }
-            Accumulator::Min(_) => Initial::Min,
-            Accumulator::Max(_) => Initial::Max,
+            Accumulator::One(which, _) => Initial::One(*which),
             Accumulator::Average { .. } => Initial::Average,
-            Accumulator::Deviation { sample, .. } => Initial::Deviation(*sample),
+            Accumulator::Deviation(it) => Initial::Deviation(it.sample),
             Accumulator::Percentile { shares, .. } => Initial::Percentile((**shares).clone()),
             Accumulator::Group(_) => Initial::Group,
             Accumulator::Distinct(_) => Initial::Distinct,
             Accumulator::Top(top) => Initial::Top(top.count, top.first),
             Accumulator::Histogram(it) => Initial::Histogram(it.width),
+            Accumulator::Mode(_) => Initial::Mode,
+            Accumulator::Correlation(_) => Initial::Correlation,
             Accumulator::Chunk(_) => return None,
         })
     }
@@ -116,8 +108,7 @@ impl Initial {
                 total: heap.unpack(total),
                 initial: heap.unpack(initial),
             },
-            Initial::Min => Accumulator::Min(Value::Nil),
-            Initial::Max => Accumulator::Max(Value::Nil),
+            Initial::One(which) => Accumulator::One(*which, Value::Nil),
             Initial::Average => Accumulator::average(),
             Initial::Deviation(sample) => Accumulator::deviation(*sample),
             Initial::Percentile(shares) => Accumulator::Percentile {
@@ -128,6 +119,8 @@ impl Initial {
             Initial::Distinct => Accumulator::Distinct(Box::default()),
             Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
             Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
+            Initial::Mode => Accumulator::Mode(Box::default()),
+            Initial::Correlation => Accumulator::Correlation(Box::default()),
         }
     }
 }
@@ -220,22 +213,12 @@ impl Slot {
                     || !sort.has_keys() && more_keys.is_empty()
             }
             (None, PackedReducer::Sort(..)) => true,
-            (
-                Some(Some(Reducer::Keyed {
-                    kind,
-                    index,
-                    scopes,
-                    ..
-                })),
-                PackedReducer::Keyed(part, slots),
-            ) => {
-                kind == part
-                    && slots
-                        .iter()
-                        .all(|(key, slot)| match index.get(&heap.unpack(key)) {
-                            Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
-                            _ => slot.fits(heap, &Scope::default()),
-                        })
+            (Some(Some(Reducer::Keyed(groups))), PackedReducer::Keyed(kind, slots)) => {
+                groups.kind == *kind
+                    && slots.iter().all(|(key, slot)| {
+                        let key = heap.unpack(key);
+                        groups.fits(&key, |scope| slot.fits(heap, scope))
+                    })
             }
             (None, PackedReducer::Keyed(_, slots)) => {
                 // A key that is there twice would join slots that need not fit each other.
@@ -279,11 +262,10 @@ impl Slot {
                     }
                     sort.spill(vm)?;
                 }
-                (known, PackedReducer::Keyed(_, slots)) => {
+                (Reducer::Keyed(groups), PackedReducer::Keyed(_, slots)) => {
                     for (key, slot) in slots {
-                        if let Some(known) = known.slot(&heap.unpack(&key)) {
-                            slot.join(heap, vm, known)?;
-                        }
+                        let at = groups.place(0, &heap.unpack(&key));
+                        groups.with(at, |scope| slot.join(heap, vm, scope))?;
                     }
                 }
                 _ => {}
@@ -328,22 +310,12 @@ impl PackedReducer {
                 let (keys, rows) = sort.pack(packer)?;
                 PackedReducer::Sort(keys, rows)
             }
-            Reducer::Keyed {
-                kind,
-                index,
-                keys,
-                scopes,
-            } => {
-                let mut slots = Vec::with_capacity(keys.len());
-                for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
-                    // A key that was changed in place is found by its earlier value.
-                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at.cast_signed() as i64)
-                    {
-                        return None;
-                    }
-                    slots.push((packer.pack(key)?, Slot::pack(packer, scope)?));
-                }
-                PackedReducer::Keyed(*kind, slots)
+            Reducer::Keyed(groups) => {
+                let slots = groups.scopes().map(|group| {
+                    let (key, scope) = group?;
+                    Some((packer.pack(key)?, Slot::pack(packer, scope)?))
+                });
+                PackedReducer::Keyed(groups.kind, slots.collect::<Option<_>>()?)
             }
         })
     }
@@ -366,10 +338,9 @@ impl Part {
     fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
         Some(match accumulator {
             Accumulator::Count(count) => Part::Count(*count),
-            Accumulator::Min(value) => Part::Least(packer.pack(value)?),
-            Accumulator::Max(value) => Part::Most(packer.pack(value)?),
+            Accumulator::One(_, value) => Part::One(packer.pack(value)?),
             Accumulator::Percentile { values, .. } => {
-                Part::Percentile(PackedColumn::pack(packer, values)?)
+                Part::Percentile(values.map(|list| packer.all(list))?)
             }
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
             Accumulator::Distinct(values) => {
@@ -386,8 +357,19 @@ impl Part {
                     .map(|(key, row)| Some((packer.pack(key)?, packer.pack(row)?)))
                     .collect::<Option<_>>()?,
             ),
+            Accumulator::Mode(counts) => {
+                let pairs = counts.pairs();
+                // As above.
+                if !pairs.iter().all(|(value, _)| counts.contains(value)) {
+                    return None;
+                }
+                let pairs = pairs.iter();
+                let pairs =
+                    pairs.map(|(value, count)| Some((packer.pack(value)?, packer.pack(count)?)));
+                Part::Top(pairs.collect::<Option<_>>()?)
+            }
             Accumulator::Histogram(histogram) => Part::Histogram(histogram.counts.clone()),
-            Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
+            Accumulator::Chunk(values) => Part::Values(values.map(|list| packer.all(list))?),
             _ => return None,
         })
     }
@@ -395,7 +377,7 @@ impl Part {
     fn weight(&self) -> usize {
         match self {
             Part::Count(_) => 0,
-            Part::Least(value) | Part::Most(value) => value.weight(),
+            Part::One(value) => value.weight(),
             Part::Percentile(values) | Part::Values(values) => values.weight(),
             Part::Group(list) | Part::Distinct(list) => list.iter().map(Portable::weight).sum(),
             Part::Top(rows) => rows
@@ -410,11 +392,12 @@ impl Part {
     fn unpack(self, heap: &mut Heap, known: &Accumulator) -> Accumulator {
         match self {
             Part::Count(count) => Accumulator::Count(count),
-            Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
-            Part::Most(value) => Accumulator::Max(heap.unpack(&value)),
-            Part::Percentile(values) | Part::Values(values) => {
-                Accumulator::Chunk(values.unpack(heap))
-            }
+            Part::One(value) => Accumulator::One(Which::Last, heap.unpack(&value)),
+            Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(match values {
+                Column::Ints(list) => Column::Ints(list),
+                Column::Floats(list) => Column::Floats(list),
+                Column::Mixed(list) => Column::Mixed(heap.all(&list)),
+            }),
             Part::Group(list) => Accumulator::Group(heap.all(&list)),
             Part::Distinct(list) => {
                 Accumulator::distinct(list.iter().map(|value| heap.unpack(value)))
@@ -422,9 +405,11 @@ impl Part {
             Part::Top(rows) => {
                 let mut top = Top::of(rows.len(), Ordering::Greater);
                 let rows = rows.iter();
-                top.rows = rows
-                    .map(|(key, row)| (heap.unpack(key), heap.unpack(row)))
-                    .collect();
+                let rows = rows.map(|(key, row)| (heap.unpack(key), heap.unpack(row)));
+                if let Accumulator::Mode(_) = known {
+                    return Accumulator::Mode(Box::new(Table::from_pairs(rows)));
+                }
+                top.rows = rows.collect();
                 Accumulator::Top(top)
             }
             Part::Histogram(counts) => {
@@ -446,7 +431,12 @@ impl Part {
             | (Part::Percentile(_), Accumulator::Percentile { .. })
             | (Part::Group(_), Accumulator::Group(_))
             | (Part::Distinct(_), Accumulator::Distinct(_))
+            | (Part::One(_), Accumulator::One(Which::First | Which::Last, _))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
+            (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
+            (Part::Top(counts), Accumulator::Mode(_)) => counts
+                .iter()
+                .all(|(_, count)| matches!(count, Portable::Int(count) if *count >= 0)),
             (Part::Top(more), Accumulator::Top(known)) => {
                 let texts = more
                     .iter()
@@ -465,8 +455,7 @@ impl Part {
                 });
                 texts || numbers
             }
-            (Part::Least(more), Accumulator::Min(known))
-            | (Part::Most(more), Accumulator::Max(known)) => match (more, known) {
+            (Part::One(more), Accumulator::One(_, known)) => match (more, known) {
                 (Portable::Nil, _)
                 | (_, Value::Nil)
                 | (Portable::Str(_), Value::Str(_))
@@ -482,7 +471,7 @@ impl Part {
             (Part::Values(values), Accumulator::Average { sum, .. }) => {
                 number(sum) && values.is_numeric()
             }
-            (Part::Values(values), Accumulator::Deviation { .. }) => values.is_numeric(),
+            (Part::Values(values), Accumulator::Deviation(_)) => values.is_numeric(),
             _ => false,
         }
     }

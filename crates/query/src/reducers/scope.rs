@@ -3,7 +3,8 @@
 
 use super::Evaluator;
 use super::accumulator::Accumulator;
-use super::portable::{copies, copy};
+use super::groups::{Groups, Keyed};
+use super::portable::copy;
 use super::sort::Sort;
 use crate::value::Value;
 use crate::value::exception::{Eval, type_error};
@@ -27,52 +28,13 @@ pub(crate) enum Reducer {
     },
     Sort(Box<Sort>),
     Reduce(Value),
-    /// One scope for each key, in order of first appearance.
-    Keyed {
-        kind: Keyed,
-        index: Box<Table>,
-        keys: Vec<Value>,
-        scopes: Vec<Scope>,
-    },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keyed {
-    /// `map`: an Array of the scopes' values.
-    List,
-    /// `map_values`, `group_by`: a Hash.
-    Hash,
+    /// One scope for each key.
+    Keyed(Box<Groups>),
 }
 
 impl Reducer {
     pub(crate) fn keyed(kind: Keyed) -> Reducer {
-        Reducer::Keyed {
-            kind,
-            index: Box::default(),
-            keys: Vec::new(),
-            scopes: Vec::new(),
-        }
-    }
-
-    /// As [`Reducer::slot`], for a key that is likely to be the one at this place.
-    pub(crate) fn slot_at(&mut self, place: usize, key: &Value) -> Option<&mut Scope> {
-        if let Reducer::Keyed { keys, .. } = &mut *self
-            && let Some(known) = keys.get_mut(place)
-        {
-            let same = known.same(key);
-            let equal = same || same_text(known, key);
-            if equal && !same {
-                // The rows that follow have this very String for a key.
-                *known = key.clone();
-            }
-            if equal {
-                return match self {
-                    Reducer::Keyed { scopes, .. } => scopes.get_mut(place),
-                    _ => None,
-                };
-            }
-        }
-        self.slot(key)
+        Reducer::Keyed(Box::new(Groups::new(kind)))
     }
 
     /// One with the same state, which shares nothing that can be changed.
@@ -85,41 +47,8 @@ impl Reducer {
             },
             Reducer::Sort(sort) => Reducer::Sort(Box::new(sort.copy())),
             Reducer::Reduce(value) => Reducer::Reduce(copy(value)),
-            Reducer::Keyed {
-                kind, keys, scopes, ..
-            } => {
-                let index = keys.iter().enumerate();
-                let index = index.map(|(at, key)| (copy(key), Value::size(at)));
-                Reducer::Keyed {
-                    kind: *kind,
-                    index: Box::new(Table::from_pairs(index)),
-                    keys: copies(keys),
-                    scopes: scopes.iter().map(Scope::copy).collect(),
-                }
-            }
+            Reducer::Keyed(groups) => Reducer::Keyed(Box::new(groups.copy())),
         }
-    }
-
-    /// The scope of a key, which is made the first time.
-    pub(crate) fn slot(&mut self, key: &Value) -> Option<&mut Scope> {
-        let Reducer::Keyed {
-            index,
-            keys,
-            scopes,
-            ..
-        } = self
-        else {
-            return None;
-        };
-        let at = if let Some(Value::Int(at)) = index.get(key) {
-            at as usize
-        } else {
-            index.insert(key.clone(), Value::size(scopes.len()));
-            keys.push(key.clone());
-            scopes.push(Scope::default());
-            scopes.len() - 1
-        };
-        scopes.get_mut(at)
     }
 
     /// The rows it emits: one, but for `sort`.
@@ -132,32 +61,8 @@ impl Reducer {
             }
             Reducer::Reduce(value) => vec![value],
             Reducer::Sort(sort) => sort.finish(vm)?.into_values()?,
-            Reducer::Keyed {
-                kind, keys, scopes, ..
-            } => {
-                let mut values = Vec::with_capacity(scopes.len());
-                for scope in scopes {
-                    // A key whose first row ended in an error has no value.
-                    values.push(if scope.template.is_none() {
-                        Value::Nil
-                    } else {
-                        bare(scope.finish(vm)?)
-                    });
-                }
-                vec![match kind {
-                    Keyed::List => Value::array(values),
-                    Keyed::Hash => Value::hash(Table::from_pairs(keys.into_iter().zip(values))),
-                }]
-            }
+            Reducer::Keyed(groups) => vec![groups.finish(vm)?],
         })
-    }
-}
-
-/// Two frozen Strings of the same text.
-fn same_text(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Str(a), Value::Str(b)) => a.is_frozen() && b.is_frozen() && *a.get() == *b.get(),
-        _ => false,
     }
 }
 
@@ -207,18 +112,38 @@ impl Scope {
         }
     }
 
-    /// If its result is what one `sort` gives, that one.
-    pub(crate) fn take_sort(&mut self) -> Option<Box<Sort>> {
+    /// If its result is that of one reducer that a function takes, that one.
+    pub(crate) fn take_only<T>(
+        &mut self,
+        take: impl FnOnce(Reducer) -> Result<T, Reducer>,
+    ) -> Option<T> {
         let Some(Value::Token(at)) = self.template else {
             return None;
         };
-        match self.reducers.get_mut(at as usize)?.take()? {
-            Reducer::Sort(sort) => Some(sort),
-            other => {
-                self.reducers[at as usize] = Some(other);
+        let place = self.reducers.get_mut(at as usize)?;
+        match take(place.take()?) {
+            Ok(taken) => Some(taken),
+            Err(other) => {
+                *place = Some(other);
                 None
             }
         }
+    }
+
+    /// The table of a stage that is one `group_by`.
+    pub(crate) fn groups(&mut self) -> Option<&mut Groups> {
+        match self.reducers.first_mut() {
+            Some(Some(Reducer::Keyed(groups))) => Some(groups),
+            _ => None,
+        }
+    }
+
+    /// The result as one value; nil if the first row ended in an error.
+    pub(super) fn finish_bare(self, vm: &mut dyn Evaluator) -> Eval {
+        if self.template.is_none() {
+            return Ok(Value::Nil);
+        }
+        Ok(bare(self.finish(vm)?))
     }
 
     /// The results in the template's places; as rows, since `sort` gives many.

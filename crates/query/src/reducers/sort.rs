@@ -2,7 +2,7 @@
 //! Beyond a limit, the sorted rows so far are a run in a temporary file, and the runs are merged at the end.
 
 use super::Evaluator;
-use super::encoding::{Bytes, write_count};
+use super::encoding::{Bytes, write_all, write_count};
 use super::portable::{Heap, Packer, Portable, copies, copy};
 use crate::class::Class;
 use crate::json::build::{Keys, parsed};
@@ -51,9 +51,9 @@ pub(crate) struct Sorted {
 }
 
 /// A row of a run: its key, and its text or itself.
-struct Row {
-    key: Value,
-    row: Result<String, Value>,
+pub(crate) struct Row {
+    pub(crate) key: Value,
+    pub(crate) row: Result<String, Value>,
 }
 
 /// The next row.
@@ -155,12 +155,8 @@ impl Sort {
         }
         self.runs.push(run.rewound()?);
         if self.runs.len() == RUNS_MAX {
-            let mut merged = Run::create(&spill)?;
-            let mut sorted = Sorted::of(std::mem::take(&mut self.runs))?;
-            while let Some(row) = sorted.least()? {
-                merged.write(&row)?;
-            }
-            self.runs.push(merged.rewound()?);
+            let runs = std::mem::take(&mut self.runs);
+            self.runs.push(Run::create(&spill)?.merged(runs)?);
         }
         Ok(())
     }
@@ -329,7 +325,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
 }
 
 /// Sorted rows in a temporary file: each with its size, its key and its text or itself.
-struct Run {
+pub(crate) struct Run {
     file: BufReader<Box<dyn TemporaryFile>>,
     pending: Vec<u8>,
     directory: String,
@@ -339,7 +335,7 @@ struct Run {
 const WRITTEN: usize = 1 << 16;
 
 impl Run {
-    fn create(spill: &Spill) -> Eval<Run> {
+    pub(crate) fn create(spill: &Spill) -> Eval<Run> {
         let file = (spill.create)().map_err(|reason| failed(&spill.directory, &reason))?;
         Ok(Run {
             file: BufReader::with_capacity(WRITTEN, file),
@@ -349,7 +345,7 @@ impl Run {
     }
 
     /// Writes a row that is only data.
-    fn write(&mut self, row: &Row) -> Eval<()> {
+    pub(crate) fn write(&mut self, row: &Row) -> Eval<()> {
         let mut bytes = Vec::new();
         encode(&mut bytes, row)
             .ok_or_else(|| failed(&self.directory, &io::ErrorKind::InvalidInput.into()))?;
@@ -367,7 +363,16 @@ impl Run {
         written.map_err(|reason| failed(&self.directory, &reason))
     }
 
-    fn rewound(mut self) -> Eval<Run> {
+    /// Appends the rows of others, in order.
+    pub(crate) fn merged(mut self, runs: Vec<Run>) -> Eval<Run> {
+        let mut sorted = Sorted::of(runs)?;
+        while let Some(row) = sorted.least()? {
+            self.write(&row)?;
+        }
+        self.rewound()
+    }
+
+    pub(crate) fn rewound(mut self) -> Eval<Run> {
         self.flush()?;
         self.pending = Vec::new();
         let rewound = self.file.seek(SeekFrom::Start(0));
@@ -375,7 +380,7 @@ impl Run {
         Ok(self)
     }
 
-    fn read(&mut self) -> Eval<Option<Row>> {
+    pub(crate) fn read(&mut self) -> Eval<Option<Row>> {
         let read = read_row(&mut self.file, &mut self.pending);
         read.map_err(|reason| failed(&self.directory, &reason))
     }
@@ -406,52 +411,33 @@ fn read_row(file: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<Option<Row>
 }
 
 fn encode(out: &mut Vec<u8>, row: &Row) -> Option<()> {
-    encode_value(out, &row.key)?;
-    match &row.row {
-        Ok(text) => {
-            out.push(1);
-            out.extend_from_slice(text.as_bytes());
-        }
-        Err(value) => {
-            out.push(0);
-            encode_value(out, value)?;
-        }
-    }
-    Some(())
-}
-
-fn encode_value(out: &mut Vec<u8>, value: &Value) -> Option<()> {
     let mut packer = Packer::default();
-    let written = packer.pack(value)?;
-    write_count(out, packer.heap.len() as u64);
-    for entry in &packer.heap {
-        entry.as_ref()?.write(out);
+    let mut parts = vec![packer.pack(&row.key)?];
+    if let Err(value) = &row.row {
+        parts.push(packer.pack(value)?);
     }
-    written.write(out);
+    write_all(out, &packer.heap, |out, entry| {
+        entry.iter().for_each(|entry| entry.write(out));
+    });
+    write_all(out, &parts, |out, part| part.write(out));
+    if let Ok(text) = &row.row {
+        out.extend_from_slice(text.as_bytes());
+    }
     Some(())
 }
 
 fn decode(bytes: &[u8]) -> Option<Row> {
     let mut bytes = Bytes(bytes);
-    let key = decode_value(&mut bytes)?;
-    let row = if bytes.byte()? == 1 {
-        Ok(std::str::from_utf8(bytes.0).ok()?.to_owned())
-    } else {
-        Err(decode_value(&mut bytes)?)
+    let mut heap = Heap::new(bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?);
+    let parts = bytes.all(1, |bytes| Portable::read(bytes, 0))?;
+    let row = match parts.get(1) {
+        Some(value) => Err(heap.unpack(value)),
+        None => Ok(std::str::from_utf8(bytes.0).ok()?.to_owned()),
     };
+    let key = heap.unpack(parts.first()?);
     Some(Row { key, row })
 }
 
-fn decode_value(bytes: &mut Bytes<'_>) -> Option<Value> {
-    let heap = bytes.all(1, |bytes| Portable::read(bytes, 0).map(Some))?;
-    let packed = Portable::read(bytes, 0)?;
-    Some(Heap::new(heap).unpack(&packed))
-}
-
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn failed(directory: &str, reason: &io::Error) -> Box<Flow> {
     let what = format!(
         "a temporary file in {directory}: {reason} (expected room for the rows that `sort` keeps beyond the memory limit)"

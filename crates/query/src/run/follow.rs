@@ -3,6 +3,7 @@
 use super::Options;
 use super::output::{Output, Results};
 use super::pipeline::{Pipeline, SharedReader};
+use crate::json::records::Header;
 use crate::library::LIBRARY;
 use crate::vm::Vm;
 use std::rc::Rc;
@@ -41,7 +42,8 @@ impl Pipeline<'_> {
         vm.constants.clone_from(&self.vm.constants);
         let mut copy = Pipeline::new(
             vm,
-            Output::buffered(self.output.form()).with_sentinels(options.sentinels),
+            Output::buffered(self.output.form(), Header::default())
+                .with_sentinels(options.sentinels),
             &mut on_error,
             self.projection.clone(),
             Some(SharedReader::clone(&self.reader)),

@@ -24,8 +24,8 @@ pub enum Format {
     Csv,
 }
 
-/// The caller's function for rows of values.
-pub(super) type OnRow<'a> = dyn FnMut(&[Plain]) -> ControlFlow<()> + Send + 'a;
+/// The caller's function for results.
+pub(super) type OnRow<'a> = dyn FnMut(Plain) -> ControlFlow<()> + Send + 'a;
 
 /// The form of results.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ pub(super) struct Output<'a> {
     pending: String,
     /// The value being printed.
     line: String,
-    header: Header,
+    pub(super) header: Header,
     /// Why the run ends.
     failure: Option<io::Error>,
 }
@@ -117,13 +117,16 @@ impl<'a> Output<'a> {
         self
     }
 
-    /// Keeps results in the form in which [`Output::write`] takes them.
-    pub(super) fn buffered(form: Form) -> Output<'a> {
+    /// Keeps results in the form in which [`Output::write`] takes them, as the rest of a table with this header.
+    pub(super) fn buffered(form: Form, header: Header) -> Output<'a> {
         let results = match form {
             Form::Text { .. } => Results::Text(Vec::new()),
             Form::Values | Form::Records => Results::Values(Vec::new()),
         };
-        Output::new(Target::Buffer(results), form)
+        Output {
+            header,
+            ..Output::new(Target::Buffer(results), form)
+        }
     }
 
     fn new(target: Target<'a>, form: Form) -> Output<'a> {
@@ -190,7 +193,7 @@ impl<'a> Output<'a> {
     fn emit(&mut self, value: Plain) {
         match &mut self.target {
             Target::OnRow(on_row) => {
-                if self.failure.is_none() && on_row(value.columns()).is_break() {
+                if self.failure.is_none() && on_row(value).is_break() {
                     self.failure = Some(ErrorKind::BrokenPipe.into());
                 }
             }

@@ -10,6 +10,7 @@ use super::scheduler::{Block, PartResult, Reader, Scheduler, Turn};
 use super::work::Work;
 use super::{Query, STACK};
 use crate::error::RunError;
+use crate::json::records::Header;
 use crate::library::LIBRARY;
 use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
@@ -62,7 +63,7 @@ impl Query {
         scheduler: &Scheduler,
         names: &[(String, bool)],
         parallel: Parallel,
-        form: Form,
+        (form, header): &(Form, Header),
     ) {
         let _notifier = PanicNotifier(scheduler);
         let program = self.program().ok().map(Rc::new);
@@ -72,7 +73,7 @@ impl Query {
         loop {
             // A part with an error runs again, and reports it then.
             let mut on_error = |_| {};
-            let output = Output::buffered(form);
+            let output = Output::buffered(*form, header.clone());
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
@@ -134,17 +135,18 @@ impl Query {
         scheduler: &Arc<Scheduler>,
         names: &Arc<[(String, bool)]>,
         parallel: Parallel,
-        form: Form,
+        table: &(Form, Header),
     ) -> usize {
         (0..self.options.threads)
             .map_while(|_| {
                 let (query, scheduler, names) =
                     (self.clone(), Arc::clone(scheduler), Arc::clone(names));
+                let table = table.clone();
                 // The thread is not joined: a reader without data may block it after the end of the run.
                 std::thread::Builder::new()
                     .name("query-part".to_owned())
                     .stack_size(STACK)
-                    .spawn(move || query.work(&scheduler, &names, parallel, form))
+                    .spawn(move || query.work(&scheduler, &names, parallel, &table))
                     .ok()
             })
             .count()
@@ -166,7 +168,15 @@ impl Pipeline<'_> {
         let names: Arc<[(String, bool)]> = std::iter::once((name.to_owned(), lines.live()))
             .chain(inputs.iter().map(|input| (input.name.clone(), input.live)))
             .collect();
-        if query.start(&scheduler, &names, parallel, self.output.form()) == 0 {
+        // Once there is a header, or there are records without one, the threads print records.
+        let parallel = match parallel {
+            Parallel::Rows(at) if at == self.stages.len() && self.output.header.is_started => {
+                Parallel::Print
+            }
+            other => other,
+        };
+        let table = (self.output.form(), self.output.header.clone());
+        if query.start(&scheduler, &names, parallel, &table) == 0 {
             self.rest(lines, name, number, &query.options)?;
             return self.in_order(inputs, query);
         }

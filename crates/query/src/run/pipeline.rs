@@ -2,6 +2,7 @@
 
 use super::Query;
 use super::absent::{KeySearch, Seen};
+use super::deferred;
 use super::input::Input;
 use super::output::{Output, Results};
 use super::work::Work;
@@ -11,10 +12,12 @@ use crate::json::build::{Keys, Parser, parsed};
 use crate::json::condition::Condition;
 use crate::json::export::export;
 use crate::json::rows::Reader;
+use crate::memory::Memory;
 use crate::plan::{self, parallel::Parallel};
+use crate::reducers::groups::Place;
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRows;
-use crate::reducers::scope::Scope;
+use crate::reducers::scope::{Reducer, Scope};
 use crate::reducers::sort::{Next, Sort};
 use crate::tree::Program;
 use crate::value::Value;
@@ -56,7 +59,15 @@ pub(super) struct Pipeline<'a> {
     /// On such a thread, the rows that the next stage will take, with their lines.
     rows: Option<PackedRows>,
     /// The line that is read.
-    number: usize,
+    pub(super) number: usize,
+    /// The names of the files so far.
+    pub(super) file_names: Vec<Value>,
+    /// The stage whose rows may be put off.
+    deferring: Option<usize>,
+    /// How often the row was put off, and its number among such rows.
+    pub(super) again: Option<(u32, i64)>,
+    /// The memory limit, at the end of the input.
+    pub(super) memory: Option<Memory>,
     /// Skipped lines so far.
     skipped: Option<SkippedLines>,
     skips_bad_lines: bool,
@@ -109,6 +120,7 @@ impl<'a> Pipeline<'a> {
         let first = Condition::of(&vm.program, read);
         let reads_whole = *read == Projection::Whole;
         let search = KeySearch::new(plan::constant_keys(&vm.program).groups(), read);
+        let deferring = deferred::deferring(&vm.program).filter(|_| vm.spill.is_some());
         let stages = vm
             .program
             .stages
@@ -134,6 +146,10 @@ impl<'a> Pipeline<'a> {
             end: usize::MAX,
             rows: None,
             number: 0,
+            file_names: Vec::new(),
+            deferring,
+            again: None,
+            memory: None,
             skipped: None,
             skips_bad_lines: false,
             search,
@@ -155,7 +171,7 @@ impl<'a> Pipeline<'a> {
             // What stops the run was reported.
             is_whole = self.feed(inputs, query, parallel).is_ok() && !self.has_failed;
             // Reducers return their results.
-            self.vm.memory = None;
+            self.memory = self.vm.memory.take();
             self.vm.interrupt = None;
             if self.stages.iter().any(|stage| !stage.scope.is_empty()) {
                 self.show_before(&query.options);
@@ -265,6 +281,7 @@ impl<'a> Pipeline<'a> {
     /// Sets `$FILENAME`.
     pub(super) fn start_file(&mut self, name: &str) {
         self.vm.file_name = Value::Str(Rc::new(Text::frozen(name.to_owned())));
+        self.file_names.push(self.vm.file_name.clone());
     }
 
     pub(super) fn unreadable(&mut self, name: &str, reason: io::Error) -> Stop {
@@ -367,6 +384,7 @@ impl<'a> Pipeline<'a> {
         parallel: Parallel,
     ) -> Option<(usize, Work, Results, Seen)> {
         let mut lines = 0;
+        let has_header = self.output.header.is_known();
         self.search.restart();
         let done = self.block("", &mut lines, bytes);
         let results = self.output.take();
@@ -376,7 +394,8 @@ impl<'a> Pipeline<'a> {
             .map(|stage| std::mem::take(&mut stage.scope))
             .collect();
         let rows = self.rows.as_mut().map(std::mem::take);
-        if done.is_err() {
+        // The first record with names makes the header of all parts.
+        if done.is_err() || self.output.header.is_known() != has_header {
             return None;
         }
         let own = match parallel {
@@ -423,6 +442,11 @@ impl<'a> Pipeline<'a> {
                 }
                 if let Err(flow) = part.join(&mut self.vm, scope) {
                     return self.pushed(name, number, Err((at, flow))).map(|()| true);
+                }
+                if let (Some(spill), Some(groups)) = (&self.vm.spill, scope.groups())
+                    && self.deferring == Some(at)
+                {
+                    groups.limit(spill);
                 }
             }
             _ => {}
@@ -615,7 +639,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Passes a row to a stage, and the result to the next; an error names its stage.
-    fn push(&mut self, at: usize, row: Value) -> Result<(), (usize, Box<Flow>)> {
+    pub(super) fn push(&mut self, at: usize, row: Value) -> Result<(), (usize, Box<Flow>)> {
         if at == self.end
             && let Some(rows) = &mut self.rows
         {
@@ -643,7 +667,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// A stage's value for a row; `None` when it is a reducing stage.
-    fn evaluate(&mut self, at: usize, row: Value) -> Eval<Option<Value>> {
+    pub(super) fn evaluate(&mut self, at: usize, row: Value) -> Eval<Option<Value>> {
         let stage = &self.program.stages[at];
         let StageState { env, scope } = &mut self.stages[at];
         if Rc::strong_count(env) == 1 {
@@ -653,6 +677,11 @@ impl<'a> Pipeline<'a> {
         }
         scope.rewind();
         std::mem::swap(&mut self.vm.scope, scope);
+        self.vm.deferrable = (self.deferring == Some(at)).then(|| Place {
+            file: self.file_names.len().saturating_sub(1),
+            line: self.number,
+            again: self.again,
+        });
         self.vm.target = row.clone();
         self.vm.row = row;
         let result = self.vm.eval(&stage.body, env);
@@ -681,15 +710,24 @@ impl<'a> Pipeline<'a> {
             if scope.is_empty() {
                 continue;
             }
-            let result = if let Some(sort) = scope.take_sort() {
-                self.finish_sort(at, *sort)
+            let sort = scope.take_only(|reducer| match reducer {
+                Reducer::Sort(sort) => Ok(sort),
+                other => Err(other),
+            });
+            let result = if let Some(sort) = sort {
+                self.finish_sort(at, *sort).map_err(Some)
+            } else if let Some(groups) = scope.take_only(deferred::deferred) {
+                self.finish_groups(at, groups)
             } else {
                 let rows = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
                 rows.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)))
+                    .map_err(Some)
             };
-            if let Err((stage, flow)) = result {
+            if let Err(failed) = result {
                 self.output.forget_table();
-                self.report(&flow, &format!("end of input, stage {stage}"), None);
+                if let Some((stage, flow)) = failed {
+                    self.report(&flow, &format!("end of input, stage {stage}"), None);
+                }
             }
         }
     }
@@ -726,7 +764,7 @@ impl<'a> Pipeline<'a> {
         Ok(())
     }
 
-    fn report(&mut self, flow: &Flow, place: &str, row: Option<lastbyte_json::Value>) {
+    pub(super) fn report(&mut self, flow: &Flow, place: &str, row: Option<lastbyte_json::Value>) {
         let stray = |what: &str| error(Class::LocalJumpError, what);
         let jump = match flow {
             Flow::Raise(_) => None,

@@ -5,6 +5,7 @@ use super::output::{Form, Output};
 use super::pipeline::{NotData, Notes, Pipeline};
 use super::{ByteSource, Input, Query, on_large_stack};
 use crate::error::{CompileError, RunError};
+use crate::json::records::Header;
 use crate::library::LIBRARY;
 use crate::plan::parallel::{self, Parallel};
 use crate::reducers::encoding::{Bytes, write_count, write_text};
@@ -133,7 +134,7 @@ impl Query {
         let Ok(at) = self.merging_stage() else {
             return (Notes::default(), None);
         };
-        let output = Output::buffered(Form::Values);
+        let output = Output::buffered(Form::Values, Header::default());
         let prepared = self.prepare(output.form());
         let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
         vm.memory = self.options.memory;

@@ -309,10 +309,6 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
     }
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn argument_too_big() -> Box<super::exception::Flow> {
     super::exception::argument_error("exponent is too large")
 }

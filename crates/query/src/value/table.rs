@@ -102,6 +102,21 @@ impl Entries {
     }
 }
 
+/// A String key is kept as a frozen copy.
+pub(crate) fn frozen_key(key: Value) -> Value {
+    match key {
+        Value::Str(text) if !text.is_frozen() => {
+            if Rc::strong_count(&text) == 1 {
+                text.freeze();
+                Value::Str(text)
+            } else {
+                Value::Str(Rc::new(Text::frozen(text.string())))
+            }
+        }
+        key => key,
+    }
+}
+
 /// Whether a key is this String.
 #[inline]
 fn is_text(key: &Value, text: &str) -> bool {
@@ -221,18 +236,16 @@ impl Table {
             entries.list[at].value = value;
             return;
         }
-        let key = match key {
-            Value::Str(text) if !text.is_frozen() => {
-                if Rc::strong_count(&text) == 1 {
-                    text.freeze();
-                    Value::Str(text)
-                } else {
-                    Value::Str(Rc::new(Text::frozen(text.string())))
-                }
-            }
-            key => key,
+        entries.push(hash, frozen_key(key), value);
+    }
+
+    /// Adds to the number of times that a key occurred.
+    pub(crate) fn count(&self, key: Value, more: i64) {
+        let known = match self.get(&key) {
+            Some(Value::Int(known)) => known,
+            _ => 0,
         };
-        entries.push(hash, key, value);
+        self.insert(key, Value::Int(known.saturating_add(more)));
     }
 
     /// For the JSON parser: a frozen key with its hash.

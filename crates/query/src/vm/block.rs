@@ -386,12 +386,7 @@ impl Vm {
         while args.len() < parameters.least() {
             args.push(Value::Nil);
         }
-        self.bind_positional(parameters, &args, env)?;
-        self.bind_keywords(parameters, keywords, env)?;
-        if let Some(slot) = parameters.block {
-            env.set(slot, block.map_or(Value::Nil, Value::Proc));
-        }
-        Ok(())
+        self.bind_all(parameters, &args, keywords, block, env)
     }
 
     /// Assigns the parameters of a method or lambda; the number of values must be right.
@@ -403,14 +398,7 @@ impl Vm {
         block: Option<Rc<Proc>>,
         env: &Rc<Env>,
     ) -> Eval<()> {
-        if parameters.simple && !keywords_given {
-            if args.len() != parameters.required.len() {
-                return Err(wrong_arguments(
-                    args.len(),
-                    parameters.required.len(),
-                    Some(parameters.required.len()),
-                ));
-            }
+        if parameters.simple && !keywords_given && args.len() == parameters.required.len() {
             let mut locals = env.locals.borrow_mut();
             for (local, value) in locals.iter_mut().zip(args) {
                 *local = value.clone();
@@ -433,6 +421,17 @@ impl Vm {
         if args.len() < parameters.least() || most.is_some_and(|most| args.len() > most) {
             return Err(wrong_arguments(args.len(), parameters.least(), most));
         }
+        self.bind_all(parameters, args, keywords, block, env)
+    }
+
+    fn bind_all(
+        &mut self,
+        parameters: &Parameters,
+        args: &[Value],
+        keywords: Option<Rc<Table>>,
+        block: Option<Rc<Proc>>,
+        env: &Rc<Env>,
+    ) -> Eval<()> {
         self.bind_positional(parameters, args, env)?;
         self.bind_keywords(parameters, keywords, env)?;
         if let Some(slot) = parameters.block {

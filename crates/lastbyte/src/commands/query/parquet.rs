@@ -106,7 +106,7 @@ impl<W: Write + Send> Table<W> {
     }
 
     /// Adds a record. `names` are the same for all.
-    pub(super) fn push(&mut self, names: &[String], fields: &[Value]) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, names: &[String], fields: Vec<Value>) -> Result<(), Failure> {
         if self.names.is_empty() {
             if names.is_empty() || names.len() > COLUMNS_MAX {
                 return Err(Failure::Run(format!(
@@ -119,7 +119,7 @@ impl<W: Write + Send> Table<W> {
         }
         for (column, field) in self.columns.iter_mut().zip(fields) {
             self.bytes += field.weight();
-            column.push(field.clone());
+            column.push(field);
         }
         if self.bytes >= self.group_bytes {
             self.write_group()?;

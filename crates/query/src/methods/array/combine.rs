@@ -1,7 +1,7 @@
 //! Methods that combine or split Arrays: set operations, `zip`, `product`, `combination`, `flatten`, `join`.
 
 use super::super::enumerable;
-use super::{insert_pair, size_argument, strict_array, uniq};
+use super::{size_argument, strict_array, uniq};
 use crate::class::Class;
 use crate::methods::call::Call;
 use crate::names::M;
@@ -19,12 +19,7 @@ use std::rc::Rc;
 const MADE_MAX: usize = 50_000_000;
 
 pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        method,
-        args,
-        block,
-        ..
-    } = call;
+    let (_, method, args, _) = call.parts();
     let elements = || list.borrow().clone();
     Ok(match method {
         M::OpAdd => {
@@ -68,17 +63,22 @@ pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>)
             }
             Value::array(uniq(vm, &all, None)?)
         }
-        M::Zip => return zip(vm, list, args, block),
         _ => return Err(call.unknown()),
     })
 }
 
-fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+/// `zip`; with a block, it is called with each row.
+pub(in crate::methods) fn zip(
+    vm: &mut Vm,
+    list: Vec<Value>,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let mut others = Vec::new();
     for other in args {
         others.push(match other {
             Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
-                enumerable::first(vm, other, list.borrow().len())?
+                enumerable::first(vm, other, list.len())?
             }
             other => {
                 return Err(type_error(format!(
@@ -89,7 +89,7 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
         });
     }
     let mut rows = Vec::new();
-    for (at, it) in list.borrow().clone().into_iter().enumerate() {
+    for (at, it) in list.into_iter().enumerate() {
         let mut row = vec![it];
         row.extend(
             others
@@ -110,13 +110,8 @@ fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) 
 }
 
 /// `flatten`, `zip`, `transpose`, `product`, `combination` and similar methods.
-pub(in crate::methods) fn reshape(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver: _,
-        method,
-        args,
-        block,
-    } = call;
+pub(in crate::methods) fn reshape(_: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+    let (_, method, args, _) = call.parts();
     let elements = || list.borrow().clone();
     Ok(match method {
         M::Transpose => transpose(&elements())?,
@@ -139,21 +134,8 @@ pub(in crate::methods) fn reshape(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '
             join(&mut out, list, &separator, 0)?;
             Value::str(out)
         }
-        M::ToH => return to_h(vm, list, block),
         _ => return Err(call.unknown()),
     })
-}
-
-fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Eval {
-    let table = Table::default();
-    for it in list.borrow().clone() {
-        let pair = match block {
-            Some(block) => vm.call1(block, it)?,
-            None => it,
-        };
-        insert_pair(&table, &pair, "wrong array length")?;
-    }
-    Ok(Value::hash(table))
 }
 
 fn transpose(rows: &[Value]) -> Eval {

@@ -1,56 +1,46 @@
-//! Sorting, extremes and sums of an Array.
+//! Sorting, extremes and sums.
 
 use super::size_argument;
 use crate::methods::call::Call;
+use crate::methods::enumerable::{self, to_vec};
 use crate::names::M;
 use crate::tree::Op;
+use crate::value::Value;
 use crate::value::compare::sign;
 use crate::value::compare::{self, order};
 use crate::value::exception::Eval;
 use crate::value::number::float_of;
-use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::cmp::Ordering;
-use std::rc::Rc;
 
-pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
-    let elements = || list.borrow().clone();
+pub(in crate::methods) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
+    let (receiver, method, args, block) = call.parts();
+    if matches!(method, M::SortBy | M::MinBy | M::MaxBy | M::MinmaxBy) {
+        return by(enumerable::with_results(vm, call)?, method, args);
+    }
+    let mut elements = to_vec(vm, receiver)?;
     Ok(match method {
         M::Sort => {
-            let mut elements = elements();
             sort(vm, &mut elements, block)?;
             Value::array(elements)
         }
-        M::SortBy | M::MinBy | M::MaxBy | M::MinmaxBy => {
-            let Some(block) = block else {
-                return Ok(receiver.clone());
-            };
-            let mut pairs = Vec::new();
-            for it in elements() {
-                pairs.push((vm.call1(block, it.clone())?, it));
-            }
-            by(pairs, method, args)?
-        }
-        M::Min | M::Max => extreme(vm, elements(), method == M::Max, args, block)?,
+        M::Min | M::Max => extreme(vm, elements, method == M::Max, args, block)?,
         M::Minmax => {
-            let least = extreme(vm, elements(), false, &[], block)?;
-            Value::pair(least, extreme(vm, elements(), true, &[], block)?)
+            let least = extreme(vm, elements.clone(), false, &[], block)?;
+            Value::pair(least, extreme(vm, elements, true, &[], block)?)
         }
         M::Sum => {
-            let mut list = elements();
             if let Some(block) = block {
-                for it in &mut list {
+                for it in &mut elements {
                     *it = vm.call1(block, std::mem::take(it))?;
                 }
             }
-            sum(vm, args.first().cloned().unwrap_or(Value::Int(0)), &list)?
+            sum(
+                vm,
+                args.first().cloned().unwrap_or(Value::Int(0)),
+                &elements,
+            )?
         }
         _ => return Err(call.unknown()),
     })

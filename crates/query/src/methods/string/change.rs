@@ -143,12 +143,7 @@ fn appended(value: &Value) -> Eval<String> {
 
 /// The methods that change their receiver.
 pub(in crate::methods) fn in_place(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        ..
-    } = call;
+    let (receiver, method, args, _) = call.parts();
     match method {
         M::OpShl => text.push(&appended(&args[0])?),
         M::Concat => {

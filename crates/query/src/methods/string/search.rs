@@ -16,12 +16,7 @@ use crate::vm::block::Block;
 use std::rc::Rc;
 
 pub(in crate::methods) fn call(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     let s = text.string();
     let s = s.as_str();
     Ok(match method {
@@ -169,12 +164,7 @@ fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&B
 }
 
 fn substitute(vm: &mut Vm, s: &str, call: Call<'_, '_>) -> Eval {
-    let Call {
-        receiver,
-        method,
-        args,
-        block,
-    } = call;
+    let (receiver, method, args, block) = call.parts();
     if args.is_empty() || args.len() > 2 || args.len() == 1 && block.is_none() {
         if method == M::Gsub && args.len() == 1 {
             return Ok(enumerator(receiver, method, args));

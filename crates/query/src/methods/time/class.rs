@@ -285,10 +285,6 @@ fn fixed(seconds: i64) -> Eval<Zone> {
     }
 }
 
-#[expect(
-    clippy::unnecessary_box_returns,
-    reason = "`Eval` takes its error boxed"
-)]
 fn now_is_not_known() -> Box<crate::value::exception::Flow> {
     error(
         Class::NotImplementedError,

@@ -1,6 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
-use super::{Accumulator, Shares};
+use super::{Accumulator, Shares, Which};
 use crate::library::LIBRARY;
 use crate::lower;
 use crate::reducers::column::Column;
@@ -22,8 +22,8 @@ fn kinds() -> Vec<fn() -> Accumulator> {
         || Accumulator::Count(0),
         || Accumulator::sum(Value::Int(0)),
         || Accumulator::sum(Value::Float(0.5)),
-        || Accumulator::Min(Value::Nil),
-        || Accumulator::Max(Value::Nil),
+        || Accumulator::One(Which::Least, Value::Nil),
+        || Accumulator::One(Which::Most, Value::Nil),
         Accumulator::average,
         || Accumulator::deviation(false),
         || Accumulator::deviation(true),

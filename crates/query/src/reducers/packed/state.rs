@@ -3,11 +3,11 @@
 use super::super::encoding::{
     Bytes, Checker, DEPTH_MAX, write_all, write_count, write_float, write_int,
 };
+use super::super::groups::Keyed;
 use super::super::histogram::Width;
 use super::super::portable::Portable;
-use super::super::scope::Keyed;
 use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
-use crate::reducers::accumulator::Shares;
+use crate::reducers::accumulator::{Shares, Which};
 use std::cmp::Ordering;
 
 /// The maximum of a count in a state, so that sums do not overflow.
@@ -156,8 +156,10 @@ impl Initial {
                 total.write(out);
                 initial.write(out);
             }
-            Initial::Min => out.push(2),
-            Initial::Max => out.push(3),
+            Initial::One(Which::Least) => out.push(2),
+            Initial::One(Which::Most) => out.push(3),
+            Initial::One(Which::First) => out.push(16),
+            Initial::One(Which::Last) => out.push(17),
             Initial::Average => out.push(4),
             Initial::Deviation(sample) => out.push(5 + u8::from(*sample)),
             Initial::Percentile(Shares::One(p)) => {
@@ -183,6 +185,8 @@ impl Initial {
                 write_float(out, *width);
             }
             Initial::Histogram(Width::Doubling) => out.push(14),
+            Initial::Mode => out.push(18),
+            Initial::Correlation => out.push(19),
         }
     }
 
@@ -191,8 +195,8 @@ impl Initial {
         Some(match bytes.byte()? {
             0 => Initial::Count,
             1 => Initial::Sum(Portable::read(bytes, 0)?, Portable::read(bytes, 0)?),
-            2 => Initial::Min,
-            3 => Initial::Max,
+            2 => Initial::One(Which::Least),
+            3 => Initial::One(Which::Most),
             4 => Initial::Average,
             sample @ (5 | 6) => Initial::Deviation(sample == 6),
             7 => Initial::Percentile(Shares::One(share(bytes)?)),
@@ -214,6 +218,10 @@ impl Initial {
                     .filter(|width| width.is_finite() && *width > 0.0)?,
             )),
             14 => Initial::Histogram(Width::Doubling),
+            16 => Initial::One(Which::First),
+            17 => Initial::One(Which::Last),
+            18 => Initial::Mode,
+            19 => Initial::Correlation,
             _ => return None,
         })
     }
@@ -226,12 +234,8 @@ impl Part {
                 out.push(0);
                 write_count(out, *count);
             }
-            Part::Least(value) => {
+            Part::One(value) => {
                 out.push(1);
-                value.write(out);
-            }
-            Part::Most(value) => {
-                out.push(2);
                 value.write(out);
             }
             Part::Percentile(column) => {
@@ -272,8 +276,8 @@ impl Part {
         let count = |bytes: &mut Bytes<'_>| bytes.count().filter(|it| *it <= COUNT_MAX);
         Some(match bytes.byte()? {
             0 => Part::Count(count(bytes)?),
-            1 => Part::Least(Portable::read(bytes, 0)?),
-            2 => Part::Most(Portable::read(bytes, 0)?),
+            // Of a greatest value, versions before wrote 2.
+            1 | 2 => Part::One(Portable::read(bytes, 0)?),
             3 => Part::Percentile(PackedColumn::read(bytes)?),
             4 => Part::Group(read_values(bytes)?),
             5 => Part::Distinct(read_values(bytes)?),
@@ -292,7 +296,7 @@ impl Part {
 
     fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
         match self {
-            Part::Least(value) | Part::Most(value) => checker.check(value),
+            Part::One(value) => checker.check(value),
             Part::Group(list)
             | Part::Distinct(list)
             | Part::Percentile(PackedColumn::Mixed(list))

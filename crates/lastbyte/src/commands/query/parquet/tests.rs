@@ -28,7 +28,7 @@ fn file(
     let mut table = Table::new(file.clone());
     table.group_bytes = group_bytes;
     for record in records {
-        table.push(&names, record)?;
+        table.push(&names, record.clone())?;
     }
     assert!(table.finish()?);
     let bytes = std::mem::take(&mut *file.0.lock().expect("a lock"));
@@ -142,11 +142,11 @@ fn a_value_of_another_type_in_a_later_group_is_an_error() {
 fn the_number_of_columns_is_bounded() {
     let names: Vec<String> = (0..=COLUMNS_MAX).map(|at| at.to_string()).collect();
     let mut table = Table::new(File::default());
-    assert!(table.push(&names, &vec![Value::Null; names.len()]).is_err());
+    assert!(table.push(&names, vec![Value::Null; names.len()]).is_err());
     let mut table = Table::new(File::default());
     assert!(
         table
-            .push(&names[1..], &vec![Value::Null; COLUMNS_MAX])
+            .push(&names[1..], vec![Value::Null; COLUMNS_MAX])
             .is_ok()
     );
 }

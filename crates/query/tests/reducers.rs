@@ -1,0 +1,187 @@
+//! `first`, `last`, `mode`, `corr` and `bucket`: answers, and a naive model of them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use lastbyte_query::{Format, Input, Options, Query};
+use proptest::prelude::*;
+
+fn run(query: &str, rows: &str, options: Options) -> (String, String) {
+    let query = Query::compile(query, &[], options).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
+    query.run(vec![input], &mut out, &mut errors);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(out), text(errors))
+}
+
+#[test]
+fn answers() {
+    let rows = "{\"a\":null,\"b\":1,\"t\":\"2000-10-10 13:58:36 -0700\"}\n\
+                {\"a\":\"x\",\"b\":2,\"t\":\"2000-10-10T20:59:59.900Z\"}\n\
+                {\"a\":\"y\",\"b\":3,\"t\":null}\n\
+                {\"a\":\"y\",\"b\":4,\"t\":\"2000-10-10T21:00:00Z\"}\n";
+    for (query, answer) in [
+        (
+            "[first(_[\"a\"]), last(_[\"a\"]), mode(_[\"a\"])]",
+            "[\"x\",\"y\",\"y\"]\n",
+        ),
+        ("first(nil)", "null\n"),
+        // Of equal counts, the value that appeared first.
+        ("mode(_[\"b\"])", "1\n"),
+        ("mode({a: _[\"a\"]})", "{\"a\":\"y\"}\n"),
+        ("corr(_[\"b\"], 10 - 3 * _[\"b\"])", "-1.0\n"),
+        ("corr(_[\"b\"], 1)", "null\n"),
+        (
+            "corr(_[\"a\"] && _[\"b\"], _[\"b\"] * _[\"b\"]).then { |x| x }",
+            "",
+        ),
+        (
+            "limit(1) >> [bucket(7, 5), bucket(-7, 5), bucket(0.37, 0.1), bucket(nil, 5)]",
+            "[5,-10,0.3,null]\n",
+        ),
+        (
+            "limit(1) >> [bucket(61000, \"1m\"), bucket(61500.5, \"30s\"), bucket(3599999, \"1h\")]",
+            "[60000,60000,0]\n",
+        ),
+        (
+            "limit(1) >> bucket(Time.at(90061).utc, \"1d\")",
+            "\"1970-01-02 00:00:00 UTC\"\n",
+        ),
+        (
+            "group_by(bucket(_[\"t\"], \"5m\")) { count() }",
+            "{\"2000-10-10T20:55:00Z\":2,\"\":1,\"2000-10-10T21:00:00Z\":1}\n",
+        ),
+        (
+            "limit(1) >> bucket(_[\"t\"], \"250ms\")",
+            "\"2000-10-10T20:58:36.000Z\"\n",
+        ),
+    ] {
+        if answer.is_empty() {
+            assert!(
+                Query::compile(query, &[], Options::default()).is_err(),
+                "{query}"
+            );
+            continue;
+        }
+        assert_eq!(
+            run(query, rows, Options::default()),
+            (answer.to_owned(), String::new()),
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn wrong_arguments_are_errors() {
+    for (query, wrong) in [
+        (
+            "first(3)",
+            "`first(3)` is the same in all rows (expected a value of the row; for rows: `limit(3)`)",
+        ),
+        (
+            "corr(_[\"a\"])",
+            "`corr` with 1 argument (expected `corr(x, y)`)",
+        ),
+        (
+            "bucket(5, _[\"a\"])",
+            "wrong arguments of `bucket` (expected `bucket(e, width)`, with the same width for all rows)",
+        ),
+        ("mode()", "`mode` with 0 arguments (expected `mode(e)`)"),
+        (
+            "last(_[\"a\"], by: 1)",
+            "`last` has no keyword `by:`; write `top(1, key)`",
+        ),
+    ] {
+        let refused = Query::compile(query, &[], Options::default()).unwrap_err();
+        assert!(refused.to_string().contains(wrong), "{query}: {refused}");
+    }
+    for (query, wrong) in [
+        (
+            "bucket(_[\"a\"], \"5x\")",
+            "bucket expects a positive width, as in 100, \"5m\" or \"1h\" (ms, s, m, h, d): \"5x\" (ArgumentError)",
+        ),
+        ("bucket(_[\"a\"], 0)", "histogram expects a positive width"),
+        (
+            "bucket(_[\"a\"], \"99999999999999999999d\")",
+            "bucket expects a positive width",
+        ),
+        ("corr(_[\"a\"], \"x\")", "no implicit conversion"),
+    ] {
+        let (_, errors) = run(query, "{\"a\":1}\n", Options::default());
+        assert!(errors.contains(wrong), "{query}: {errors}");
+    }
+}
+
+/// Keys and numbers.
+fn rows() -> impl Strategy<Value = Vec<(u8, Option<i32>, i32)>> {
+    proptest::collection::vec((0..4_u8, proptest::option::of(-3..4), -9..9), 0..120)
+}
+
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (x, y) = (mean(|it| it.0), mean(|it| it.1));
+    let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let (xx, yy) = (sum(&|it| (it.0 - x).powi(2)), sum(&|it| (it.1 - y).powi(2)));
+    (xx > 1e-9 && yy > 1e-9).then(|| sum(&|it| (it.0 - x) * (it.1 - y)) / (xx * yy).sqrt())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn reducers_agree_with_a_naive_model(rows in rows()) {
+        let text: String = rows.iter().map(|(key, a, b)| {
+            let a = a.map_or("null".to_owned(), |a| a.to_string());
+            format!("{{\"k\":{key},\"a\":{a},\"b\":{b}}}\n")
+        }).collect();
+        let query = "group_by(_[\"k\"]) { |r| [first(r[\"a\"]), last(r[\"a\"]), mode(r[\"a\"]), corr(r[\"a\"], r[\"b\"])] }";
+        let (out, errors) = run(query, &text, Options::default());
+        prop_assert_eq!(&errors, "");
+        for threads in [2, 3] {
+            let options = Options { threads, chunk_bytes: 100, ..Options::default() };
+            prop_assert_eq!(&run(query, &text, options).0, &out);
+        }
+        let Ok(found) = serde_json::from_str::<serde_json::Value>(&out) else {
+            prop_assert!(rows.is_empty());
+            return Ok(());
+        };
+        for key in 0..4_u8 {
+            let own: Vec<_> = rows.iter().filter(|row| row.0 == key).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let values: Vec<i32> = own.iter().filter_map(|row| row.1).collect();
+            let count = |value: &i32| values.iter().filter(|it| *it == value).count();
+            let mode = values.iter().rev().max_by_key(|value| (count(value), values.len() - values.iter().position(|it| it == *value).unwrap()));
+            let group = &found[key.to_string()];
+            prop_assert_eq!(group[0].as_i64(), values.first().map(|it| i64::from(*it)));
+            prop_assert_eq!(group[1].as_i64(), values.last().map(|it| i64::from(*it)));
+            prop_assert_eq!(group[2].as_i64(), mode.map(|it| i64::from(*it)));
+            let pairs: Vec<(f64, f64)> = own.iter().filter_map(|row| Some((f64::from(row.1?), f64::from(row.2)))).collect();
+            match (group[3].as_f64(), correlation(&pairs)) {
+                (Some(found), Some(known)) => prop_assert!((found - known).abs() < 1e-9),
+                (found, known) => prop_assert!(found.is_none() && known.is_none(), "{:?} {:?}", found, known),
+            }
+        }
+    }
+
+    #[test]
+    fn tables_printed_by_threads_are_those_of_one(
+        rows in proptest::collection::vec((0..3_u8, 0..1000_u32), 0..200),
+        query in prop::sample::select(vec![
+            "_",
+            "[_[\"n\"], _[\"k\"]]",
+            "_[\"n\"]",
+            "select(_[\"k\"] > 0) >> {n: _[\"n\"]}",
+            "_[\"k\"] > 0 ? {n: _[\"n\"]} : [_[\"n\"]]",
+            "_[\"n\"] < 900 ? {n: _[\"n\"]} : {n: 1, other: 2}",
+        ]),
+    ) {
+        let text: String = rows.iter().map(|(k, n)| format!("{{\"k\":{k},\"n\":{n}}}\n")).collect();
+        let options = |threads, chunk_bytes| Options { format: Format::Csv, threads, chunk_bytes, ..Options::default() };
+        let one = run(query, &text, options(1, 1));
+        for (threads, bytes) in [(2, 16), (3, 100)] {
+            prop_assert_eq!(&run(query, &text, options(threads, bytes)), &one, "{}", query);
+        }
+    }
+}
