@@ -130,8 +130,8 @@ impl RampPlan {
                 expected,
             );
         }
-        let least = Self::hours(self.least_time) * self.stages.len() as u64;
-        if self.least_time.is_zero() || Self::hours(self.most_time) < least {
+        let shortest = Self::hours(self.least_time) * self.stages.len() as u64;
+        if self.least_time.is_zero() || Self::hours(self.most_time) < shortest {
             let expected = format!(
                 "a span above zero, which {} stages of it do not exceed `most-time`",
                 self.stages.len()

@@ -94,21 +94,30 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// The files beside the page.
+    fn data_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.log.iter().chain(&self.population)
+    }
+
+    /// Returns an error if a file cannot be written, or would replace one that is no page.
+    fn check_files(&self) -> Result<(), Failure> {
+        files::check_is_page(&self.out)?;
+        files::check_page_name("--out", &self.out, "")?;
+        files::check_folder_of(&self.out)?;
+        self.data_files().try_for_each(|file| {
+            files::check_new(file)?;
+            files::check_folder_of(file)
+        })
+    }
+}
+
 /// The exit code if there is no prediction.
 const NO_ANSWER: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    files::check_is_page(&arguments.out)?;
-    files::check_page_name("--out", &arguments.out, "")?;
-    files::check_folder_of(&arguments.out)?;
-    for file in [&arguments.log, &arguments.population]
-        .into_iter()
-        .flatten()
-    {
-        files::check_new(file)?;
-        files::check_folder_of(file)?;
-    }
+    arguments.check_files()?;
     let new = Arm::parse_all(&arguments.arm, registry)
         .map_err(|error| Failure::Usage(format!("--arm: {error}")))?;
     let specs = Arm::parse_all(&arguments.spec, registry)
@@ -192,16 +201,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let text = population::text(&bank, &first.weights, |seed| store.draw(seed), registry)?;
         files::write(path, text.as_bytes())?;
     }
-    if !is_answered {
-        for file in [&arguments.log, &arguments.population]
-            .into_iter()
-            .flatten()
-        {
-            notice(format!(
-                "`{}` was not written: there is no prediction",
-                file.display()
-            ));
-        }
+    for file in arguments.data_files().filter(|_| !is_answered) {
+        let file = file.display();
+        notice(format!("`{file}` was not written: there is no prediction"));
     }
     if arguments.json {
         print(answer.json(&shown))?;
@@ -212,7 +214,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             arguments.out.display()
         ))?;
     }
-    Ok(if answer.reasons.is_empty() {
+    Ok(if is_answered {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(NO_ANSWER)

@@ -167,6 +167,8 @@ pub(crate) const THREADS_MAX: u64 = 4096;
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::{any_by_default, loopback_by_default, not_a_dash};
 
     /// A dash would be a file of this name.

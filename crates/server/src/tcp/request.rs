@@ -93,6 +93,10 @@ pub(super) fn priority(fields: &http::HeaderMap) -> Priority {
     }
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is there for the length of a call"
+)]
 enum Responded {
     Now(http::Response<ResponseBody>),
     DelayedResponse(DelayedResponse),

@@ -96,7 +96,7 @@ fn harm_is_stopped_early_and_a_gain_wins() {
                 .unwrap_or_default();
             match scenario.name {
                 "TTLB -5%" | "the arm as simulated" => {
-                    assert!(count(runs, Action::Win) >= all - 1, "{runs:?}")
+                    assert!(count(runs, Action::Win) >= all - 1, "{runs:?}");
                 }
                 // What is not better either harms or is of no use.
                 "TTLB +5%" | "TTLB +20%, loss +3 points at one site" => {
@@ -109,7 +109,7 @@ fn harm_is_stopped_early_and_a_gain_wins() {
                 }
                 "TTLB -10%, halved each day" => assert!(count(runs, Action::Win) <= 1, "{runs:?}"),
                 "the arm's slowest tenth not logged" => {
-                    assert!(count(runs, Action::AlarmRatio) >= all - 1, "{runs:?}")
+                    assert!(count(runs, Action::AlarmRatio) >= all - 1, "{runs:?}");
                 }
                 other => panic!("{other}"),
             }

@@ -21,6 +21,7 @@ const ARMS_MAX: usize = 16;
 const COPIES_MAX: f64 = 0.01;
 
 /// A log.
+#[derive(Default)]
 pub(super) struct Log {
     /// A sample of the usable lines of each arm.
     pub(super) lines: Vec<LogLine>,
@@ -41,6 +42,43 @@ pub(super) struct Log {
     pub(super) experiment: Option<String>,
     /// The share of the sampled lines that are copies of others.
     pub(super) copies: f64,
+}
+
+impl Log {
+    /// The failure of a log without usable lines.
+    fn nothing(&self, lines: u64) -> Failure {
+        Failure::Run(format!(
+            "no usable lines: {lines} lines, {} without statistics of QUIC, {} incomplete, {} without a time, {} of objects below 50 kB or \
+             from 12.8 MB on, {} without an arm (expected lines of `serve --log`, `ab` or H2O)",
+            self.without_statistics,
+            self.incomplete,
+            self.without_time,
+            self.other_sizes,
+            self.without_arm
+        ))
+    }
+}
+
+/// Lines of an arm, drawn at random: those with the smallest numbers, whatever their order, each with how often it came.
+#[derive(Default)]
+struct Sample(BTreeMap<(u64, u64), (LogLine, u64)>);
+
+impl Sample {
+    fn add(&mut self, place: (u64, u64), line: LogLine, most: usize) {
+        self.0.entry(place).or_insert((line, 0)).1 += 1;
+        if self.0.len() > most {
+            self.0.pop_last();
+        }
+    }
+}
+
+/// The share of the lines that are copies of others.
+fn copies<'a>(samples: impl Iterator<Item = &'a Sample>) -> f64 {
+    let counts = samples.flat_map(|sample| sample.0.values());
+    let (all, different) = counts.fold((0, 0_u64), |(all, different), (_, count)| {
+        (all + count, different + 1)
+    });
+    (all - different) as f64 / all.max(1) as f64
 }
 
 fn query() -> String {
@@ -93,19 +131,8 @@ pub(super) fn read(
         ..Options::default()
     };
     let query = Query::compile(&query(), &[], options).map_err(Failure::run)?;
-    let mut log = Log {
-        lines: Vec::new(),
-        usable: BTreeMap::new(),
-        without_arm: 0,
-        incomplete: 0,
-        without_time: 0,
-        without_statistics: 0,
-        resumed: 0,
-        other_sizes: 0,
-        experiment: None,
-        copies: 0.0,
-    };
-    let mut samples: BTreeMap<String, BTreeMap<(u64, u64), (LogLine, u64)>> = BTreeMap::new();
+    let mut log = Log::default();
+    let mut samples: BTreeMap<String, Sample> = BTreeMap::new();
     let mut failure = None;
     let mut row_number = 0_u64;
     let outcome = query.for_each(report::inputs(paths)?, |row| {
@@ -145,22 +172,18 @@ pub(super) fn read(
                 )));
                 return ControlFlow::Break(());
             }
-            let count = log.usable.entry(arm.to_owned()).or_default();
+            *log.usable.entry(arm.to_owned()).or_default() += 1;
             // A copy has the place of its original, so that the sample shows both or neither.
-            let place = identity(head, cells).map_or((row_number, row_number), |it| (it, 0));
-            let place = (SplitMix64::stream(seed, place.0).at(0), place.1);
-            let sample = samples.entry(arm.to_owned()).or_default();
+            let (which, apart) =
+                identity(head, cells).map_or((row_number, row_number), |which| (which, 0));
+            let place = (SplitMix64::stream(seed, which).at(0), apart);
             let line = LogLine {
                 arm: arm.to_owned(),
                 site: text(1).map(str::to_owned),
                 line,
             };
-            // The lines with the smallest numbers, whatever their order.
-            *count += 1;
-            sample.entry(place).or_insert((line, 0)).1 += 1;
-            if sample.len() > most {
-                sample.pop_last();
-            }
+            let sample = samples.entry(arm.to_owned()).or_default();
+            sample.add(place, line, most);
         } else {
             log.without_arm += 1;
         }
@@ -170,11 +193,7 @@ pub(super) fn read(
         return Err(failure);
     }
     outcome.into_result().map_err(Failure::run)?;
-    let sampled = samples.values().flat_map(BTreeMap::values);
-    let (all, different) = sampled.fold((0, 0), |(all, different), (_, count)| {
-        (all + count, different + 1_u64)
-    });
-    log.copies = (all - different) as f64 / (all.max(1)) as f64;
+    log.copies = copies(samples.values());
     if log.copies > COPIES_MAX {
         return Err(Failure::Usage(format!(
             "about {:.0} % of the lines are copies of others (expected each connection once): give each log once, or remove the copies",
@@ -183,19 +202,11 @@ pub(super) fn read(
     }
     log.lines = samples
         .into_values()
-        .flat_map(BTreeMap::into_values)
+        .flat_map(|sample| sample.0.into_values())
         .map(|(line, _)| line)
         .collect();
     if log.lines.is_empty() {
-        return Err(Failure::Run(format!(
-            "no usable lines: {row_number} lines, {} without statistics of QUIC, {} incomplete, {} without a time, {} of objects below 50 kB or from 12.8 MB on, {} without an arm (expected lines of \
-             `serve --log`, `ab` or H2O)",
-            log.without_statistics,
-            log.incomplete,
-            log.without_time,
-            log.other_sizes,
-            log.without_arm
-        )));
+        return Err(log.nothing(row_number));
     }
     Ok(log)
 }
