@@ -76,7 +76,8 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// Returns the system's error if the file cannot be read or locked, and an error if it is larger than 16 MiB.
+    /// Returns the system's error if the file cannot be read or locked, and an error if it is larger than 16 MiB, or not a
+    /// session file.
     pub fn open(path: &Path, now: fn() -> Duration) -> io::Result<(Self, Option<String>)> {
         let store = Store {
             path: path.to_owned(),
@@ -202,7 +203,13 @@ impl Store {
             let what = format!("session file too large (limit: {FILE_MAX} bytes)");
             return Err(io::Error::other(what));
         }
-        Ok(parse(&fs::read(&self.path)?, (self.now)()))
+        let bytes = fs::read(&self.path)?;
+        // A new file replaces it: a private key, for example, must stay.
+        if !bytes.is_empty() && !bytes.starts_with(FIRST_LINE.as_bytes()) {
+            let what = format!("not a session file (expected `{FIRST_LINE}`, or a new file)");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(parse(&bytes, (self.now)()))
     }
 
     fn write(&self, mut contents: Contents) -> io::Result<()> {

@@ -15,7 +15,10 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::CryptoProvider,
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{
+        CertificateDer, PrivateKeyDer, ServerName, UnixTime,
+        pem::{self, PemObject},
+    },
     server::ParsedCertificate,
 };
 
@@ -81,7 +84,8 @@ impl Trust {
 fn authorities(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| format!("invalid PEM: {error}"))?;
+        let certificate =
+            certificate.map_err(|_| "cut off or damaged (expected PEM)".to_owned())?;
         roots
             .add(certificate)
             .map_err(|error| format!("invalid certificate authority: {error}"))?;
@@ -164,12 +168,16 @@ impl Identity {
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificates).collect();
         let chain =
-            chain.map_err(|error| format!("invalid client certificate (expected PEM): {error}"))?;
+            chain.map_err(|_| "client certificate cut off or damaged (expected PEM)".to_owned())?;
         if chain.is_empty() {
             return Err("no client certificate found (expected PEM)".to_owned());
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
-            format!("invalid private key of the client certificate (expected PEM): {error}")
+            let what = match error {
+                pem::Error::NoItemsFound => "not found",
+                _ => "cut off or damaged",
+            };
+            format!("private key of the client certificate {what} (expected PEM)")
         })?;
         Ok((chain, key))
     }

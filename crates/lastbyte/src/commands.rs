@@ -84,10 +84,21 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
         error.remove(ContextKind::Usage);
         error.remove(ContextKind::Suggested);
         let suggestion = error.get(ContextKind::SuggestedArg).cloned();
-        if let Some(ContextValue::String(suggestion)) = suggestion
-            && !is_near(&given, &suggestion)
-        {
-            error.remove(ContextKind::SuggestedArg);
+        if let Some(ContextValue::String(suggestion)) = suggestion {
+            let is_hidden = is_hidden(&program, words, &suggestion);
+            if is_near(&given, &suggestion)
+                && is_hidden
+                && words.get(1).is_some_and(|it| it == "serve")
+            {
+                let key = suggestion.trim_start_matches("--");
+                terminal::error(format!(
+                    "error: unknown option `{given}`; `{key}` is a key of the configuration file only (docs/serve.md lists the keys)"
+                ));
+                return ExitCode::from(2);
+            }
+            if is_hidden || !is_near(&given, &suggestion) {
+                error.remove(ContextKind::SuggestedArg);
+            }
         }
     }
     let printed = error.print().and_then(|()| std::io::stdout().flush());
@@ -97,6 +108,14 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
         Err(error) => report(&Failure::stdout(&error)),
         Ok(()) => ExitCode::SUCCESS,
     }
+}
+
+/// Whether the option of the command that the line names is not in its help: such options are refused, or kept for scripts.
+fn is_hidden(program: &Command, words: &[OsString], option: &str) -> bool {
+    let long = option.trim_start_matches("--").split([' ', '=']).next();
+    let command = words.get(1).and_then(|word| program.find_subcommand(word));
+    let mut options = command.into_iter().flat_map(Command::get_arguments);
+    options.any(|arg| arg.get_long() == long && arg.is_hide_set())
 }
 
 /// The known name that is nearest to one that is not known, to be suggested, if any is near.

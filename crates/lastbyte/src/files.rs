@@ -155,10 +155,32 @@ pub(crate) fn append_private(path: &Path) -> Result<File, Failure> {
     file.map_err(|error| cannot_write(path, &error))
 }
 
-/// Creates a file that only its owner can read, or truncates an existing one.
-pub(crate) fn create_private(path: &Path) -> Result<Output, Failure> {
-    let file = private(File::options().write(true).create(true).truncate(true)).open(path);
-    let file = file.map_err(|error| cannot_write(path, &error))?;
+/// The most files of one name in a folder.
+const NAMES_MAX: u32 = 1_000_000;
+
+/// Creates `STEM.ENDING` in a folder, or `STEM-2.ENDING` and so on if an earlier run has written such files. Only its owner can
+/// read it.
+pub(crate) fn create_beside(
+    folder: &Path,
+    stem: &str,
+    ending: &str,
+) -> Result<(PathBuf, Output), Failure> {
+    let mut path = folder.join(format!("{stem}.{ending}"));
+    for number in 2..=NAMES_MAX {
+        match create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                path = folder.join(format!("{stem}-{number}.{ending}"));
+            }
+            Err(error) => return Err(cannot_write(&path, &error)),
+        }
+    }
+    Err(cannot_write(&path, &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Creates a file that only its owner can read, unless one has its name.
+fn create_new(path: &Path) -> io::Result<Output> {
+    let file = private(File::options().write(true).create_new(true)).open(path)?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 

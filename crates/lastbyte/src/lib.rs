@@ -24,7 +24,8 @@ use lastbyte_congestion::Registry;
     disable_version_flag = true,
     arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
-    args_override_self = true
+    args_override_self = true,
+    max_term_width = 80
 )]
 struct Arguments {
     /// Print version

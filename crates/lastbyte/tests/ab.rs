@@ -176,6 +176,70 @@ fn a_connection_of_the_log_can_be_run_again() {
         8
     );
     assert!(!ab(&folder, &["--plot", "one.html"]).status.success());
+    // Files of an earlier run stay.
+    let output = ab(&folder, &arguments);
+    assert_eq!(output.status.code(), Some(2));
+    let printed = stderr(&output);
+    assert!(
+        printed.contains("exists (expected a new file; --force"),
+        "{printed}"
+    );
+    let output = ab(&folder, &[&arguments[..], &["--force"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// Every number is the seed of some path: a mistyped one would show another transfer.
+#[test]
+fn a_seed_of_no_connection_is_refused() {
+    let folder = folder("ab-replay-other");
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = ab(&folder, arguments);
+        let printed = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(expected), "{printed}");
+    };
+    refused(
+        &["--replay", "99"],
+        "has the seed 99, and no log `ab/conns.ndjson` has it",
+    );
+    // The seeds of the experiment need no log; those of another run are in its log.
+    let output = ab(
+        &folder,
+        &[
+            "--connections",
+            "8",
+            "--seed",
+            "77",
+            "--log-compress",
+            "gzip",
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("conns.ndjson.gz"), "{text}");
+    let query = ["query", "max(_[\"seed\"])", "ab/conns.ndjson.gz"];
+    let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(query)
+        .current_dir(&folder)
+        .output()
+        .expect("runs");
+    let seed = String::from_utf8(output.stdout).expect("UTF-8");
+    let seed = seed.trim();
+    refused(
+        &["--replay", "99"],
+        &format!("`ab/conns.ndjson.gz` has others, such as {seed}"),
+    );
+    for more in [&[][..], &["--seed", "77", "--out", "none"]] {
+        let output = ab(&folder, &[&["--replay", seed][..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    refused(
+        &["--replay", seed, "--out", "none"],
+        "--out names the directory of its log",
+    );
+    // That of the documents is one of the experiment.
+    let documented = ab(&folder, &["--replay", "4836410040923515", "--out", "none"]);
+    assert!(documented.status.success(), "{}", stderr(&documented));
 }
 
 /// The first sentence of a picture divides the time as the connection log does, though it has the events only.
@@ -817,7 +881,7 @@ fn pictures_are_drawn_beside_the_page() {
         let picture = fs::read_to_string(&picture).expect("a picture");
         assert!(picture.contains("cubic") && picture.contains("bbr"));
     }
-    assert!(page.contains("--replay "));
+    assert!(page.contains(" --seed 1 --replay "));
 }
 
 /// The resamples of the intervals do not depend on the seed of the simulation.

@@ -320,6 +320,21 @@ fn key_logs_and_qlogs_are_written_to_the_requested_files() {
     let events = place.read(&name.expect("the file of the transfer"));
     let text = String::from_utf8_lossy(&events);
     assert!(text.contains("packet_sent"), "{text}");
+    // A second run has its own files, also of attempts that failed.
+    let files = || {
+        let files = fs::read_dir(place.folder.join("qlogs")).expect("a folder");
+        let files = files.map(|file| file.expect("a file").path());
+        let files = files.map(|path| (path.clone(), fs::read(&path).expect("a file")));
+        files.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let first = files();
+    let output = place.get(&["--qlog", "qlogs", "-o", "x", &place.url("999")]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let both = files();
+    assert!(both.len() > first.len(), "{:?}", both.keys());
+    for (path, content) in first {
+        assert_eq!(both[&path], content, "{}", path.display());
+    }
     // From the environment, behind what is there.
     let output = command()
         .args(["-k", "-o", "x", &place.url("9")])

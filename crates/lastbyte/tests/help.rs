@@ -246,3 +246,22 @@ fn help_is_short_whole_or_of_a_group() {
         assert!(error.contains(expected), "{words}: {error}");
     }
 }
+
+/// In a pipe there is no width of a terminal.
+#[test]
+fn help_in_a_pipe_has_80_columns() {
+    for words in [
+        &["-h"][..],
+        &["--help"],
+        &["help"],
+        &["ab", "-h"],
+        &["serve", "--help"],
+    ] {
+        let output = Command::new(BINARY).args(words).output();
+        let help = String::from_utf8(output.expect("the binary runs").stdout).expect("UTF-8");
+        assert!(help.lines().count() > 10, "{words:?}");
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{words:?}: {line}");
+        }
+    }
+}

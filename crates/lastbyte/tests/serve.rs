@@ -243,6 +243,17 @@ fn certificates_that_were_written_are_used_without_a_reload() {
     serving.until("the certificate files changed and cannot be used");
     assert!(get(&serving, "a.example", "a.pem", "3"));
     assert_eq!(serving.metric("lastbyte_last_reload_successful"), 0);
+    // Usable certificates do not make a refused configuration valid.
+    fs::write(folder.join("serve.toml"), format!("{config}unknown = 1\n")).expect("room");
+    serving.signal("-HUP");
+    serving.until("reload failed; keeping the current configuration");
+    make("b", "b.example");
+    serving.until("certificates: ");
+    assert_eq!(serving.metric("lastbyte_last_reload_successful"), 0);
+    fs::write(folder.join("serve.toml"), config).expect("room");
+    serving.signal("-HUP");
+    serving.until("reloaded: ");
+    serving.wait_for("lastbyte_last_reload_successful", |value| value == 1);
     assert_eq!(serving.end().0, 0);
 }
 
@@ -251,6 +262,14 @@ fn invalid_settings_are_errors_before_the_server_starts() {
     let folder = folder("serve-wrong");
     fs::write(folder.join("empty"), "").expect("room");
     fs::write(folder.join("serve.toml"), "\nlistening = \"x\"\n").expect("room");
+    let requires = "self-signed = true\nearly-hints = true\n";
+    fs::write(folder.join("requires.toml"), requires).expect("room");
+    serving::certificate(&folder, "a");
+    for name in ["pem", "key"] {
+        let whole = fs::read_to_string(folder.join(format!("a.{name}"))).expect("a file");
+        let cut = folder.join(format!("cut.{name}"));
+        fs::write(cut, &whole[..whole.len() / 2]).expect("room");
+    }
     for (flags, code, expected) in [
         (
             &["--self-signed", "nowhere"][..],
@@ -266,6 +285,48 @@ fn invalid_settings_are_errors_before_the_server_starts() {
             &["--cert", "nowhere", "--key", "empty"],
             2,
             "cannot read `nowhere`",
+        ),
+        (
+            &["--cert", "a.key", "--key", "a.pem"],
+            2,
+            "error: cannot read `a.key`: a private key (expected a certificate chain in PEM)",
+        ),
+        (
+            &["--cert", "cut.pem", "--key", "a.key"],
+            2,
+            "cannot read `cut.pem`: cut off or damaged (expected PEM)",
+        ),
+        (
+            &["--cert", "a.pem", "--key", "cut.key"],
+            2,
+            "error: cannot read `cut.key`: cut off or damaged (expected PEM)",
+        ),
+        (
+            &[
+                "--self-signed",
+                "--proxy",
+                "https://localhost:1",
+                "--proxy-ca",
+                "cut.pem",
+            ],
+            2,
+            "cannot use `cut.pem`: cut off or damaged (expected PEM)",
+        ),
+        (
+            &["--self-signed", "--http2-stream", "5"],
+            2,
+            "error: unknown option `--http2-stream`; `http2-streams` is a key of the configuration file only",
+        ),
+        (
+            &[
+                "--config",
+                "nowhere",
+                "--config",
+                "requires.toml",
+                "--check",
+            ],
+            2,
+            "error: `requires.toml` line 2: `early-hints` requires `pages`\n",
         ),
         (&["--config", "nowhere"], 2, "cannot read `nowhere`"),
         (
@@ -311,6 +372,11 @@ fn invalid_settings_are_errors_before_the_server_starts() {
         let printed = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{flags:?}: {printed}");
         assert!(printed.contains(expected), "{flags:?}: {printed}");
+        // Of files that cannot be used, only what is wrong with them counts.
+        assert!(
+            !printed.contains("any user can read"),
+            "{flags:?}: {printed}"
+        );
     }
 }
 
@@ -330,6 +396,20 @@ fn lines_lost_on_a_full_disk_are_reported_on_exit() {
         printed.contains("1 of 1 lines could not be written to `/dev/full`"),
         "{printed}"
     );
+    // Of each log.
+    for name in ["a", "c"] {
+        std::os::unix::fs::symlink("/dev/full", folder.join(name)).expect("a link");
+    }
+    let flags = ["--self-signed", "--access-log", "a", "--log", "c"];
+    let serving = Serving::start(&folder, &flags);
+    let got = serving.get(&folder, "/100", &["--http", "3", "-o", "/dev/null"]);
+    assert!(got.status.success(), "{}", stderr(&got));
+    let (code, printed) = serving.end();
+    assert_eq!(code, 1, "{printed}");
+    for name in ["a", "c"] {
+        let expected = format!("error: 1 of 1 lines could not be written to `{name}`");
+        assert!(printed.contains(&expected), "{printed}");
+    }
 }
 
 /// What `openssl req -x509` makes by default.

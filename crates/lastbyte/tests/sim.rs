@@ -243,6 +243,14 @@ fn traces_and_qlogs_can_be_written() {
             "vdsl_rapid-start_2000000_1_0_server.sqlog",
         ]
     );
+    // Files of an earlier run stay.
+    let again = |more: &[&str]| sim(&[&arguments[..7], &arguments[9..], more].concat());
+    let printed = stderr(&again(&[]));
+    assert!(
+        printed.contains("exists (expected a new file; --force"),
+        "{printed}"
+    );
+    assert!(again(&["--force"]).status.success());
     for name in names {
         let text = fs::read_to_string(qlogs.join(&name)).expect("a file");
         let mut sent = 0;

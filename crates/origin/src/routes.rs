@@ -225,9 +225,9 @@ fn resolved(path: &[u8]) -> Vec<u8> {
 
 /// Passes each request to the handler of its place.
 pub struct Routes {
-    routes: Places<Arc<dyn Handler>>,
+    places: Places<Arc<dyn Handler>>,
     fallback: Arc<dyn Handler>,
-    /// [`OTHERS`], and the places in the order of `routes`.
+    /// [`OTHERS`], and the places in the order of `places`.
     names: Vec<String>,
 }
 
@@ -238,11 +238,11 @@ impl Routes {
     /// These routes, and the handler of all other requests.
     #[must_use]
     pub fn new(routes: Vec<(Place, Arc<dyn Handler>)>, fallback: Arc<dyn Handler>) -> Self {
-        let routes = Places::new(routes);
-        let names = routes.0.iter().map(|(place, _)| place.to_string());
+        let places = Places::new(routes);
+        let names = places.0.iter().map(|(place, _)| place.to_string());
         Self {
             names: [OTHERS.to_owned()].into_iter().chain(names).collect(),
-            routes,
+            places,
             fallback,
         }
     }
@@ -250,7 +250,7 @@ impl Routes {
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places = self.routes.0.iter().map(|(place, _)| place);
+        let places = self.places.0.iter().map(|(place, _)| place);
         f.debug_list().entries(places).finish()
     }
 }
@@ -275,7 +275,7 @@ impl Handler for Routes {
             return refuse("The path has a null byte\n");
         }
         let authority = request.authority().unwrap_or_default();
-        match self.routes.find_one(authority, target) {
+        match self.places.find_one(authority, target) {
             Ok(Some((at, handler))) => (handler.handle(request, peer), at + 1),
             Ok(None) => (self.fallback.handle(request, peer), 0),
             Err(Ambiguous) => refuse(AMBIGUOUS),

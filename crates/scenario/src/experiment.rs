@@ -278,8 +278,7 @@ impl Experiment {
     pub fn connection(&self, index: u64, paired: bool) -> Plan {
         let arms = self.arms.len() as u64;
         let number = if paired { index / arms } else { index };
-        // Fits into the numbers of all log readers: see `units::SEED_END`.
-        let seed = seed_of(self.seed, number) % units::SEED_END;
+        let seed = self.seed_of_draw(number);
         let arm = if paired {
             (index % arms) as usize
         } else {
@@ -290,6 +289,17 @@ impl Experiment {
             seed,
             draw: self.population.draw(seed),
         }
+    }
+
+    /// The seed of a draw. It fits into the numbers of all log readers: see `units::SEED_END`.
+    const fn seed_of_draw(&self, number: u64) -> u64 {
+        seed_of(self.seed, number) % units::SEED_END
+    }
+
+    /// Whether one of the first `draws` draws has this seed.
+    #[must_use]
+    pub fn has_seed(&self, seed: u64, draws: u64) -> bool {
+        (0..draws).any(|number| self.seed_of_draw(number) == seed)
     }
 
     /// Returns the scenario of a connection. Random events on its path depend only on the seed of the draw, so paired

@@ -35,7 +35,7 @@ use std::{
     num::NonZeroUsize,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::fs::{MetadataExt, PermissionsExt},
+        unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
     sync::{
@@ -117,6 +117,24 @@ impl Purpose {
     }
 }
 
+/// Checks that a socket can be created at `path`: the name is free, or that of a socket, which is replaced.
+///
+/// # Errors
+///
+/// Returns the system's error, or `AlreadyExists` if a file that is not a socket has this name.
+pub fn check(path: &Path) -> io::Result<()> {
+    SocketAddrUnix::new(path)?;
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => Ok(()),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "a file that is not a socket (expected a socket, or a new name)",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// The sockets and state that a running server hands over.
 pub struct Offer {
     pub(crate) sockets: Vec<(Purpose, OwnedFd)>,
@@ -141,12 +159,13 @@ pub struct Successor {
 
 impl Successor {
     /// Creates the Unix socket `path`, which only this user can connect to, and offers the server to the first process that
-    /// connects and starts. The socket of an earlier process at this path is replaced.
+    /// connects and starts. The socket of an earlier process at this path is replaced; any other file stays.
     ///
     /// # Errors
     ///
-    /// Returns the system's error if the socket or the thread cannot be created.
+    /// Returns the system's error if the socket or the thread cannot be created, or that of [`check`].
     pub fn listen(path: &Path, offer: Offer) -> io::Result<Self> {
+        check(path)?;
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(format!(".{}", std::process::id()));
         let temporary = PathBuf::from(temporary);

@@ -23,6 +23,9 @@ use x509_cert::{
 #[cfg(test)]
 mod tests;
 
+/// The parser's own text has lines of the file as numbers.
+const DAMAGED: &str = "cut off or damaged (expected PEM)";
+
 /// A certificate chain and its key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -72,7 +75,7 @@ impl Identity {
         let text = fs::read(certificates).map_err(|found| error(certificates, &found))?;
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<_, _>>()
-            .map_err(|found| error(certificates, &found))?;
+            .map_err(|_| error(certificates, &DAMAGED))?;
         if chain.is_empty() {
             let what = match PrivateKeyDer::from_pem_slice(&text) {
                 Ok(_) => "a private key (expected a certificate chain in PEM)",
@@ -91,7 +94,7 @@ impl Identity {
                 };
                 error(key, &format!("{found} (expected a private key in PEM)"))
             }
-            found => error(key, &found),
+            _ => error(key, &DAMAGED),
         })?;
         Ok(Self { chain, key })
     }

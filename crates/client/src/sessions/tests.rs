@@ -113,3 +113,24 @@ fn links_are_not_followed_and_existing_files_are_not_written() {
     assert!(file.save().is_err(), "the lock is a link");
     fs::remove_dir_all(&folder).expect("ours");
 }
+
+/// A wrong path in an option does not delete a private key.
+#[test]
+fn a_file_of_something_else_is_not_replaced() {
+    let folder = folder("sessions-other");
+    let path = folder.join("key.pem");
+    fs::write(&path, "secret").expect("room");
+    let error = SessionFile::open(&path, NOW).expect_err("it has no sessions");
+    assert!(error.to_string().contains("not a session file"), "{error}");
+    fs::remove_file(&path).expect("there");
+    // Neither is one that is written while the file is open.
+    let (file, _) = SessionFile::open(&path, NOW).expect("nothing there");
+    fs::write(&path, "secret").expect("room");
+    assert!(file.save().is_err());
+    assert_eq!(fs::read(&path).expect("there"), b"secret");
+    // An empty one is.
+    fs::write(&path, "").expect("room");
+    let (file, _) = SessionFile::open(&path, NOW).expect("an empty file");
+    file.save().expect("a good folder");
+    fs::remove_dir_all(&folder).expect("ours");
+}

@@ -48,7 +48,7 @@ Examples:
   # Each path in one arm drawn at random, as in production: wider intervals.
   lastbyte ab --unpaired --connections 20000 --out unpaired
   # A connection of the log again, by its seed: a table and a picture.
-  lastbyte ab --replay 4158004636484 --plot transfer.html
+  lastbyte ab --replay 4836410040923515 --plot transfer.html
   # Two congestion controls over networks, or over a folder of traces.
   lastbyte ab --arm cubic --arm 'ten=cubic:initial-window=10p' \\
     --network lte --network home.toml --out two
@@ -146,7 +146,7 @@ pub(crate) struct Arguments {
     )]
     log_compress: Packing,
     /// Simulate the connection of this `seed` in the log again, in every arm
-    #[arg(long, value_name = "SEED", value_parser = units::seed, conflicts_with_all = ["connections", "force", "log_compress", "unpaired"])]
+    #[arg(long, value_name = "SEED", value_parser = units::seed, conflicts_with_all = ["connections", "log_compress", "unpaired"])]
     replay: Option<u64>,
     /// Draw the transfer of --replay: .html, .svg or .png
     #[arg(long, value_name = "FILE", requires = "replay")]
@@ -174,8 +174,10 @@ const PAGE: &str = "report.html";
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let experiment = experiment(arguments, registry)?;
     if let Some(seed) = arguments.replay {
+        check_seed(arguments, &experiment, seed)?;
         let transfers = transfers(&experiment, seed);
         let qlog = arguments.qlog.as_deref();
+        let qlog = qlog.map(|folder| (folder, arguments.force));
         return sim::replay(transfers, &arguments.plot, qlog, arguments.json);
     }
     let total = arguments.connections.unwrap_or(experiment.connections);
@@ -195,8 +197,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         );
     }
     files::create_folder(&arguments.out)?;
-    let log = format!("conns.ndjson{}", arguments.log_compress.suffix());
-    let log = arguments.out.join(log);
+    let log = arguments.out.join(log_name(arguments.log_compress));
     if !arguments.force {
         files::check_absent(&log)?;
         files::check_absent(&arguments.out.join(PAGE))?;
@@ -225,6 +226,38 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return Ok(ExitCode::from(130));
     }
     Ok(page.map_or(ExitCode::SUCCESS, |page| page.code))
+}
+
+/// The number of connections of an experiment whose seeds `--replay` accepts without a log. Larger logs are read.
+const REPLAYED_MAX: u64 = 1_000_000;
+
+/// Refuses a seed that no connection has. Every number is the seed of some path, so a mistyped one would show another transfer.
+fn check_seed(arguments: &Arguments, experiment: &Experiment, seed: u64) -> Result<(), Failure> {
+    if experiment.has_seed(seed, REPLAYED_MAX) {
+        return Ok(());
+    }
+    let logs = [Packing::None, Packing::Gzip, Packing::Zstd];
+    let logs = logs.map(|packing| arguments.out.join(log_name(packing)));
+    let log = logs.iter().find(|log| log.exists());
+    let expected = match log {
+        None => format!("no log `{}` has it", logs[0].display()),
+        Some(log) => match summary::seeds(log, seed)? {
+            (true, _) => return Ok(()),
+            (false, Some(other)) => {
+                format!("`{}` has others, such as {other}", log.display())
+            }
+            (false, None) => format!("`{}` has no seeds", log.display()),
+        },
+    };
+    Err(Failure::Usage(format!(
+        "--replay: no connection of the experiment with --seed {} has the seed {seed}, and {expected} (expected the `seed` of a line; --out names the directory of its log)",
+        experiment.seed
+    )))
+}
+
+/// The name of the log in the directory of --out.
+fn log_name(packing: Packing) -> String {
+    format!("conns.ndjson{}", packing.suffix())
 }
 
 /// The connection of this seed, in every arm.
@@ -379,7 +412,11 @@ fn page(
         may_lack_arms: true,
         power: arguments.power,
         sweep: sweeps(arguments, experiment)?.1.or(networks(arguments)?.1),
-        replay: Some(format!("lastbyte ab{}", inputs(arguments))),
+        replay: Some(format!(
+            "lastbyte ab{} --seed {}",
+            inputs(arguments),
+            experiment.seed
+        )),
         has_pictures: arguments.pictures,
         threads: report::threads(arguments.jobs),
         title: Some(title(experiment)),

@@ -48,12 +48,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.plot {
         plot::check(path)?;
     }
+    let mut settings = settings::settings(arguments)?;
+    // It overwrites a file: only once all options are known to be right.
     let log = match &arguments.connection_log {
         Some(path) => Some(LogFile::create(path)?),
         None => None,
     };
-    let sink = log.clone().map(|log| log as Arc<dyn LineSink>);
-    let settings = settings::settings(arguments, sink)?;
+    settings.connection_log = log.clone().map(|log| log as Arc<dyn LineSink>);
     if let Some(note) = settings::note_of_rate(&settings) {
         notice(format!("note: {note}"));
     }

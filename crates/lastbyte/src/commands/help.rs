@@ -7,8 +7,6 @@ use clap::{Arg, Command};
 
 /// The most lines of `-h`.
 const LINES_MAX: usize = 40;
-/// The width of help, in columns.
-const WIDTH: usize = 80;
 /// The number of examples, and of options, in `-h` of a command with many options.
 const EXAMPLES: usize = 2;
 const OPTIONS: usize = 5;
@@ -58,6 +56,9 @@ pub(super) fn print(mut program: Command, words: &[OsString]) -> Result<io::Resu
             break;
         }
     }
+    if !cfg!(feature = "acme") {
+        command = command.mut_args(without_acme);
+    }
     let long = words.iter().position(|word| *word == "--help");
     if is_program {
         return Ok(command.print_help());
@@ -70,6 +71,14 @@ pub(super) fn print(mut program: Command, words: &[OsString]) -> Result<io::Resu
     }
 }
 
+/// Says above the options of the feature `acme` that this build lacks it.
+fn without_acme(arg: Arg) -> Arg {
+    if arg.get_help_heading() == Some("ACME") {
+        return arg.help_heading("ACME (not in this build; compile it with `--features acme`)");
+    }
+    arg
+}
+
 /// The whole help of a command.
 pub(super) fn layout(command: Command) -> Command {
     let (examples, notes) = after(&command);
@@ -79,7 +88,6 @@ pub(super) fn layout(command: Command) -> Command {
     };
     command
         .help_template(template)
-        .max_term_width(WIDTH)
         .before_help(examples.clone())
         .before_long_help(examples)
         .after_help(notes.clone())

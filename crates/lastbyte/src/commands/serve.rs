@@ -50,7 +50,7 @@ use lastbyte_quic::{
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_scenario as scenario;
 use lastbyte_server::{
-    Arm, Arms, Identity, LogWriter, Server, Settings, StartError,
+    Arm, Arms, Identity, LogWriter, Server, Settings,
     access::AccessLog,
     challenges::Challenges,
     handover::Successor,
@@ -91,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let (loaded, mut options) = load(arguments)?;
     let arguments = &loaded;
     let mut one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
+    let has_passed_sockets = inherited.udp_count() > 0;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -154,6 +155,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let mut successor = handover::listen(arguments.handover.as_deref(), &mut server)?;
     if let Some(takeover) = takeover {
         handover::finish(takeover)?;
+        if !has_passed_sockets {
+            handover::warn_of_addresses(arguments, &server);
+        }
     }
     if one_for_all && server.workers() == 1 {
         notice(ONE_WORKER);
@@ -179,11 +183,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     ));
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
-    let code = print_report(&report);
-    for (thread, path) in logs {
-        finish_log(thread, &path)?;
-    }
-    Ok(code)
+    Ok(finish_logs(logs, print_report(&report)))
 }
 
 /// Printed if systemd passed one UDP socket and no number of workers was given.
@@ -196,6 +196,9 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     let (loaded, effective) = config::read(arguments.config.as_deref(), &command_line)?;
     loaded.validate()?;
     loaded.validate_certificate()?;
+    if let Some(path) = &loaded.handover {
+        handover::check(path)?;
+    }
     Ok((loaded, effective))
 }
 
@@ -363,21 +366,23 @@ fn warn_of_dates(certificates: &CertificateFiles) {
     }
 }
 
-/// Uses certificates that were written since the last look.
-fn renew(certificates: &mut CertificateFiles, server: &Server) {
+/// Uses certificates that were written since the last look. Returns whether those in the files can be used, if they changed.
+fn renew(certificates: &mut CertificateFiles, server: &Server) -> Option<bool> {
     let result = match certificates.look(Clock::since_epoch().as_secs()) {
-        Look::Unchanged => return,
-        Look::Renewed(identities) => server.set_identities(&identities),
+        Look::Unchanged => return None,
+        Look::Renewed(identities) => server
+            .set_identities(&identities)
+            .map_err(|error| error.to_string()),
         Look::Restored => Ok(()),
-        Look::Failed(why) => Err(StartError::Tls(why)),
+        Look::Failed(why) => Err(why),
     };
-    server.record_reload(result.is_ok());
-    match result {
+    match &result {
         Ok(()) => notice(format!("certificates: {}", certificates.summary())),
         Err(error) => terminal::error(format!(
             "error: {error}\nthe certificate files changed and cannot be used; keeping the current certificates"
         )),
     }
+    Some(result.is_ok())
 }
 
 /// The request of an operator, by a signal.
@@ -420,13 +425,17 @@ async fn until_end(
     mut reload: impl FnMut(&mut CertificateFiles) -> Result<String, Failure>,
 ) {
     let mut warns_of_names = true;
+    // A renewed certificate does not make a refused configuration valid.
+    let mut is_configured = true;
     let mut looks = interval_at(Instant::now() + certificates::PERIOD, certificates::PERIOD);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let request = tokio::select! {
             request = signals.next() => request,
             _ = looks.tick() => {
-                renew(certificates, server);
+                if let Some(are_usable) = renew(certificates, server) {
+                    server.record_reload(is_configured && are_usable);
+                }
                 continue;
             }
             () = handover::taken(successor) => {
@@ -451,7 +460,8 @@ async fn until_end(
             return;
         }
         let reloaded = reload(certificates);
-        server.record_reload(reloaded.is_ok());
+        is_configured = reloaded.is_ok();
+        server.record_reload(is_configured);
         match reloaded {
             Ok(what) => notice(format!("reloaded: {what}")),
             Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
@@ -547,28 +557,37 @@ fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
     let Some(path) = &arguments.ticket_keys else {
         return Ok(None);
     };
-    warn_if_exposed(path);
     let keys = files::read(path).map_err(Failure::Usage)?;
     Server::check_ticket_keys(&keys)
         .map_err(|error| Failure::Usage(format!("`{}`: {error}", path.display())))?;
+    warn_if_exposed(path);
     Ok(Some(keys))
 }
 
-fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
+/// Waits until the logs are written. Prints what each has lost, and returns the exit code.
+fn finish_logs(logs: Vec<(LogThread, PathBuf)>, mut code: ExitCode) -> ExitCode {
+    for (thread, path) in logs {
+        if let Some(what) = finish_log(thread, &path) {
+            terminal::error(format!("error: {what}"));
+            code = ExitCode::FAILURE;
+        }
+    }
+    code
+}
+
+/// Waits until a log is written. Returns what was lost.
+fn finish_log(thread: LogThread, path: &Path) -> Option<String> {
     let (statistics, error) = thread.finish();
     let lost = statistics.dropped + statistics.failed;
+    let all = statistics.written + lost;
+    let path = path.display();
     match error {
-        Some(error) => Err(Failure::Run(format!(
-            "{lost} of {} lines could not be written to `{}`: {error}",
-            statistics.written + lost,
-            path.display()
-        ))),
-        None if lost > 0 => Err(Failure::Run(format!(
-            "{lost} of {} lines were dropped: `{}` could not be written fast enough",
-            statistics.written + lost,
-            path.display()
-        ))),
-        None => Ok(()),
+        Some(error) => Some(format!(
+            "{lost} of {all} lines could not be written to `{path}`: {error}"
+        )),
+        None => (lost > 0).then(|| {
+            format!("{lost} of {all} lines were dropped: `{path}` could not be written fast enough")
+        }),
     }
 }
 
@@ -696,9 +715,9 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     let process = Clock::since_epoch().as_millis();
     let has_failed = AtomicBool::new(false);
     Ok(Arc::new(move |number, now| {
-        let path = folder.join(format!("{process}-{number}_server.sqlog"));
-        let file = match files::create_private(&path) {
-            Ok(file) => file,
+        let stem = format!("{process}-{number}_server");
+        let file = match files::create_beside(&folder, &stem, "sqlog") {
+            Ok((_, file)) => file,
             Err(failure) => {
                 if let Failure::Run(why) = failure
                     && !has_failed.swap(true, Ordering::Relaxed)

@@ -94,20 +94,22 @@ fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
     Ok(Row::all(&job.label, &job.run(&mut ())?))
 }
 
-/// Runs the transfers of another command again, prints them, and draws them or writes their qlog files.
+/// Runs the transfers of another command again, prints them, and draws them or writes their qlog files to a folder, in place of
+/// those of an earlier run or not.
 pub(super) fn replay(
     transfers: Vec<(Label, Scenario)>,
     plots: &[PathBuf],
-    qlog: Option<&Path>,
+    qlog: Option<(&Path, bool)>,
     is_json: bool,
 ) -> Result<ExitCode, Failure> {
     let jobs = jobs_of(transfers);
     plot::check(plots, &jobs)?;
     let mut rows = Vec::new();
     let mut qlogs = match (qlog, jobs.first()) {
-        (Some(folder), Some(first)) => Some(Qlogs::new(
+        (Some((folder, overwrites)), Some(first)) => Some(Qlogs::new(
             folder.to_owned(),
             Dialect::V03,
+            overwrites,
             first.label.clone(),
         )?),
         _ => None,
@@ -115,7 +117,7 @@ pub(super) fn replay(
     for job in &jobs {
         let mut listeners = Listeners::default();
         if let Some(qlogs) = &mut qlogs {
-            qlogs.relabel(job.label.clone());
+            qlogs.relabel(job.label.clone())?;
             listeners.0.push(qlogs);
         }
         rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));
@@ -350,7 +352,12 @@ fn run_and_listen(
         QlogDialect::Draft => Dialect::Draft,
     };
     let mut qlogs = match &arguments.qlog {
-        Some(folder) => Some(Qlogs::new(folder.clone(), dialect, first.label.clone())?),
+        Some(folder) => Some(Qlogs::new(
+            folder.clone(),
+            dialect,
+            arguments.force,
+            first.label.clone(),
+        )?),
         None => None,
     };
     for job in jobs {
@@ -363,7 +370,7 @@ fn run_and_listen(
             listeners.0.push(lines);
         }
         if let Some(qlogs) = &mut qlogs {
-            qlogs.relabel(job.label.clone());
+            qlogs.relabel(job.label.clone())?;
             listeners.0.push(qlogs);
         }
         rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));

@@ -5,6 +5,7 @@ use core::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
 use clap::{
@@ -141,6 +142,14 @@ pub(crate) fn count<T: TryFrom<u64>>(
                     range.end()
                 )
             })
+    }
+}
+
+/// Parses a span of time above 0.
+pub(crate) fn positive_span(text: &str) -> Result<Duration, String> {
+    match units::span(text) {
+        Ok(span) if span.is_zero() => Err("expected a time above 0, such as 10s".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
     }
 }
 

@@ -95,4 +95,13 @@ fn a_log_that_cannot_be_written_is_an_error() {
         assert_eq!(found, code, "{error}");
         assert!(error.contains(expected), "{error}");
     }
+    // A command that is refused does not overwrite the log of another.
+    fs::write(place.folder.join("log"), "kept").expect("room");
+    let arguments = ["--connection-log", "log", "--http", "1.1", "-m", "2"];
+    let (code, error) = refused(&place.folder, &arguments, &url);
+    assert_eq!(code, 2, "{error}");
+    assert_eq!(fs::read(place.folder.join("log")).expect("a log"), b"kept");
+    let (code, error) = refused(&place.folder, &["-D", "0s"], &url);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("expected a time above 0"), "{error}");
 }

@@ -160,3 +160,47 @@ fn a_process_between_two_others_stays_until_the_earliest_has_finished() {
     }
     assert_eq!(third.end().0, 0);
 }
+
+/// A file at the path of the socket is not taken for an old socket, by a check or a start.
+#[test]
+fn a_file_at_the_path_of_the_socket_stays() {
+    let folder = folder("serve-handover-file");
+    fs::write(folder.join("key.pem"), "secret").expect("room");
+    fs::write(folder.join("serve.toml"), "handover = \"key.pem\"\n").expect("room");
+    for arguments in [
+        &["--handover", "key.pem", "--check"][..],
+        &["--handover", "key.pem"],
+        &["--config", "serve.toml"],
+        &["--handover", "nowhere/socket"],
+    ] {
+        let listen = ["serve", "--self-signed", "--listen", "127.0.0.1:0"];
+        let output = lastbyte(&folder, &[&listen[..], arguments].concat());
+        let printed = stderr(&output);
+        assert!(!output.status.success(), "{arguments:?}: {printed}");
+        let is_named = printed.contains("--handover: `key.pem`: a file that is not a socket")
+            || printed.contains("cannot write `nowhere/socket`");
+        assert!(is_named, "{arguments:?}: {printed}");
+        let key = fs::read(folder.join("key.pem")).expect("the file");
+        assert_eq!(key, b"secret");
+    }
+}
+
+/// Sockets are taken over with their addresses; another address is not silently ignored.
+#[test]
+fn addresses_without_effect_are_warned_of() {
+    let folder = folder("serve-handover-address");
+    certificate(&folder, "a");
+    let (port, other) = (free_port(), free_port());
+    let first = serving(&folder, port, &[]);
+    let same = serving(&folder, port, &[]);
+    assert_eq!(first.process.wait().0, Some(0));
+    let printed = same.process.printed.clone();
+    assert!(!printed.contains("has no effect"), "{printed}");
+    let moved = serving(&folder, other, &[]);
+    assert_eq!(same.process.wait().0, Some(0));
+    let printed = moved.process.printed.clone();
+    let expected = format!("warning: --listen 127.0.0.1:{other} has no effect");
+    assert!(printed.contains(&expected), "{printed}");
+    assert_eq!(moved.port, port);
+    assert_eq!(moved.end().0, 0);
+}

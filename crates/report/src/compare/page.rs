@@ -133,7 +133,7 @@ fn measure_name(loads: &PageLoads, one: Selection) -> String {
 fn selection_name(loads: &PageLoads, one: Selection) -> String {
     let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
     let measure = measure_name(loads, one);
-    format!("{} / {}: {measure}", arm(one.arm), arm(0))
+    format!("{} against {}: {measure}", arm(one.arm), arm(0))
 }
 
 fn charts(loads: &PageLoads, selection: Selection, all: &[Vec<Pair>], body: &mut String) {

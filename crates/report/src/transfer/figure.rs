@@ -297,10 +297,7 @@ impl Figure<'_> {
             Kind::Steps | Kind::Area => {
                 let mut corners = thin::steps(points, end, &panel.x, &panel.y);
                 if series.key.ends_with("_limit") {
-                    // The scale is that of the data; a limit above it is out of sight.
-                    let seen = corners.split(|corner| corner.1 < panel.top);
-                    let seen = seen.filter(|part| part.len() > 1).map(<[Place]>::to_vec);
-                    let seen = seen.collect();
+                    let seen = inside(&corners, panel.top);
                     self.lines(seen, Stroke::solid(series.color, 1.5));
                     return;
                 }
@@ -599,4 +596,38 @@ struct Label {
     lane: usize,
     flipped: bool,
     text: String,
+}
+
+/// The parts of a line that are below `top`. The scale is that of the data: a limit above it leaves the picture at the upper edge.
+fn inside(corners: &[Place], top: f32) -> Vec<Vec<Place>> {
+    let is_inside = |at: usize| corners.get(at).is_some_and(|corner| corner.1 >= top);
+    let seen = corners.iter().enumerate().map(|(at, corner)| {
+        let is_seen = is_inside(at) || is_inside(at + 1) || is_inside(at.wrapping_sub(1));
+        is_seen.then(|| (corner.0, corner.1.max(top)))
+    });
+    let seen: Vec<Option<Place>> = seen.collect();
+    let parts = seen.split(Option::is_none);
+    let parts = parts.map(|part| part.iter().flatten().copied().collect::<Vec<Place>>());
+    parts.filter(|part| part.len() > 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inside;
+
+    /// A limit that is raised beyond the scale does not end in the middle of the picture.
+    #[test]
+    fn a_line_leaves_the_picture_at_its_edge() {
+        let corners = [
+            (0.0, 50.0),
+            (4.0, 50.0),
+            (4.0, -9.0),
+            (8.0, -9.0),
+            (8.0, -20.0),
+        ];
+        let expected = vec![vec![(0.0, 50.0), (4.0, 50.0), (4.0, 10.0)]];
+        assert_eq!(inside(&corners, 10.0), expected);
+        assert!(inside(&corners[2..], 10.0).is_empty());
+        assert_eq!(inside(&corners[..2], 10.0), [corners[..2].to_vec()]);
+    }
 }

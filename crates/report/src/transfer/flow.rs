@@ -1,7 +1,8 @@
 //! Flow control of the stream data of one direction (RFC 9000 §4): its limits, and when it stopped the sender.
 //!
 //! Limits count stream data only, and a picture counts the bytes of packets. A limit is therefore drawn at the height at which the
-//! bytes of packets reach it: the bytes of packets so far, and what the limit still allows.
+//! bytes of packets reach it: the bytes of packets so far, and what the limit still allows. A receiver's bytes lag behind the offsets
+//! while lost data are missing; they are still to come, so the height never falls.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ struct Window {
     used: u64,
     limit: Option<u64>,
     points: Bounded,
+    /// The most that the bytes of packets were ahead of the stream data: the height above the limit.
+    above: f64,
     /// The height of the newest point above the limit.
     drawn: Option<f64>,
     /// The limit is reached since then, in ms.
@@ -80,10 +83,11 @@ impl Window {
     }
 
     fn draw(&mut self, now: f64, packets: u64) {
+        let above = self.above.max(packets as f64 - self.used as f64);
+        self.above = above;
         let Some(limit) = self.limit else {
             return;
         };
-        let above = packets as f64 - self.used as f64;
         let tolerated = if self.is_full() {
             0.0
         } else {
@@ -207,6 +211,8 @@ impl Flow {
         stream.is_complete |= frame.is_last;
         if new > 0 {
             stream.window.advance(now, new, packets);
+        } else {
+            stream.window.draw(now, packets);
         }
         if stream.is_complete {
             stream.window.full_since = None;

@@ -157,3 +157,23 @@ fn a_server_that_sends_anything_else_is_not_taken_over() {
     }
     let _ = fs::remove_dir_all(&folder);
 }
+
+/// A wrong path in a configuration does not delete a private key.
+#[test]
+fn a_file_that_is_not_a_socket_is_neither_replaced_nor_removed() {
+    let folder = folder("other");
+    let (path, link) = (folder.join("key.pem"), folder.join("link"));
+    fs::write(&path, "secret").expect("room");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    for name in [&path, &link, &folder] {
+        let error = check(name).expect_err("it is no socket");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        let error = Successor::listen(name, offer().0).expect_err("it is no socket");
+        assert!(error.to_string().contains("not a socket"), "{error}");
+        assert_eq!(fs::read(&path).expect("a file"), b"secret");
+    }
+    let names = fs::read_dir(&folder).expect("a folder").count();
+    assert_eq!(names, 2, "nothing is left");
+    assert!(check(&folder.join("new")).is_ok());
+    let _ = fs::remove_dir_all(&folder);
+}

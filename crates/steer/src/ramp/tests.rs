@@ -59,7 +59,7 @@ impl Log {
             let arm = usize::from(self.unit() < epoch.share);
             let spread = (self.unit() - 0.5).exp();
             let is_complete = self.unit() >= incomplete[arm];
-            let lost = loss[arm] * 2.0 * self.unit();
+            let share = loss[arm] * 2.0 * self.unit();
             let line = Line {
                 experiment: Some("x"),
                 arm: Some(["a", "b"][arm]),
@@ -70,7 +70,7 @@ impl Log {
                 is_complete: Some(is_complete),
                 ttlb_ms: is_complete.then_some(ttlb[arm] * spread),
                 sent: Some(100.0),
-                lost: Some(100.0 * lost),
+                lost: Some(100.0 * share),
             };
             self.add(&line);
         }

@@ -21,18 +21,38 @@ const LOSSES: &str = r#"select((_["num-packets.sent"] || 0) > 0) >> [_["arm"], 1
 
 /// The result of a query on the log, by arm.
 fn run_query(query: &str, log: &Path) -> Result<Vec<(String, Value)>, Failure> {
-    let query = Query::compile(query, &[], Options::default()).map_err(Failure::run)?;
-    let path = log.to_owned();
-    let input = Input::new(log.display().to_string(), move || files::open(&path));
     let mut by_arm = Vec::new();
-    let outcome = query.for_each(vec![input], |row| {
+    for_each(query, log, |row| {
         if let [Value::Object(members)] = row {
             by_arm.clone_from(members);
         }
+    })?;
+    Ok(by_arm)
+}
+
+/// Takes the rows of a query on the log.
+fn for_each(query: &str, log: &Path, mut take: impl FnMut(&[Value]) + Send) -> Result<(), Failure> {
+    let query = Query::compile(query, &[], Options::default()).map_err(Failure::run)?;
+    let path = log.to_owned();
+    let input = Input::new(log.display().to_string(), move || files::open(&path));
+    let outcome = query.for_each(vec![input], |row| {
+        take(row);
         ControlFlow::Continue(())
     });
-    outcome.into_result().map_err(Failure::run)?;
-    Ok(by_arm)
+    outcome.into_result().map_err(Failure::run)
+}
+
+/// Whether a log has a connection of this seed, and one of its seeds.
+pub(super) fn seeds(log: &Path, seed: u64) -> Result<(bool, Option<u64>), Failure> {
+    let query = format!(r#"[count_if(_["seed"] == {seed}), max(_["seed"])]"#);
+    let mut found = (false, None);
+    for_each(&query, log, |row| {
+        if let [count, other] = row {
+            let other = other.as_i64().and_then(|seed| u64::try_from(seed).ok());
+            found = (count.as_i64() > Some(0), other);
+        }
+    })?;
+    Ok(found)
 }
 
 /// The summaries of the arms, in the order of the experiment.

@@ -12,7 +12,7 @@ use super::thresholds::{Thresholds, rate};
 use crate::commands::{
     credentials::Authorities,
     get::connect_to,
-    values::{THREADS_MAX, count, positive},
+    values::{THREADS_MAX, count, positive, positive_span},
 };
 
 const EXAMPLES: &str = "\
@@ -143,7 +143,7 @@ pub(crate) struct Load {
     #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = positive(1_000_000_000_000), conflicts_with = "duration")]
     pub(crate) requests: NonZeroUsize,
     /// Measured time, instead of a number of requests
-    #[arg(short = 'D', long, value_name = "SPAN", value_parser = units::span)]
+    #[arg(short = 'D', long, value_name = "SPAN", value_parser = positive_span)]
     pub(crate) duration: Option<Duration>,
     /// Time before the measured time, whose requests are not counted
     #[arg(long, value_name = "SPAN", value_parser = units::span, requires = "duration")]

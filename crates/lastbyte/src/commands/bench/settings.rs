@@ -6,9 +6,7 @@ use std::{io::Read as _, path::Path, sync::Arc};
 use lastbyte_client::{Settings as ClientSettings, Versions};
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
-use lastbyte_load::{
-    Amount, Arrivals, Handshake, LineSink, Mix, Network, Request, Settings, Version,
-};
+use lastbyte_load::{Amount, Arrivals, Handshake, Mix, Network, Request, Settings, Version};
 use lastbyte_quic::connection::Config;
 use lastbyte_scenario::{self as scenario, Experiment, Population};
 
@@ -27,10 +25,8 @@ const REQUESTS_MAX: usize = 100_000;
 /// The highest weight of a URL.
 const WEIGHT_MAX: u32 = 1000;
 
-pub(super) fn settings(
-    arguments: &Arguments,
-    log: Option<Arc<dyn LineSink>>,
-) -> Result<Settings, Failure> {
+/// The settings, without a connection log.
+pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let load = &arguments.load;
     let version = match arguments.connection.http {
         Http::One => Version::Http1,
@@ -87,7 +83,7 @@ pub(super) fn settings(
         .or_else(|| it.no_keepalive.then(|| Mix::only(handshake)));
     Ok(Settings {
         network,
-        connection_log: log,
+        connection_log: None,
         client: client(arguments)?,
         version,
         requests,

@@ -168,7 +168,12 @@ pub(super) fn gather(
     }
     let names: Vec<&str> = setting.arms.iter().map(|arm| arm.name.as_str()).collect();
     PageLoads {
-        title: format!("Page loads: {}", names.join(" / ")),
+        title: match &names[..] {
+            [baseline, others @ ..] if !others.is_empty() => {
+                format!("Page loads: {} against {baseline}", others.join(", "))
+            }
+            _ => format!("Page loads: {}", names.join(", ")),
+        },
         subtitle: about.subtitle,
         facts: about.facts,
         warnings,

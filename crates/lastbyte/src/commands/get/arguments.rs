@@ -106,7 +106,9 @@ pub(crate) struct Shown {
     /// docs/get.md describes columns and keys.
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub(crate) timing: Option<Timing>,
-    /// Write a qlog file for each QUIC connection to DIR
+    /// Write a new qlog file for each QUIC connection to DIR
+    ///
+    /// Files of earlier runs stay: a name that is in use gets a number, as in get-0-0-2.sqlog.
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
     /// Append TLS secrets to FILE, for Wireshark

@@ -24,7 +24,7 @@ use self::target::Target;
 use super::arguments::{Arguments, Output};
 use crate::{
     failure::Failure,
-    files::{cannot_write, create, create_folder, rename},
+    files::{cannot_write, create_beside, create_folder, rename},
     jobs::Interrupt,
     terminal::{notice, printable},
 };
@@ -122,11 +122,11 @@ impl<'a> Outputs<'a> {
             }
             // An attempt without a handshake, such as that of a lost race of addresses, is not taken for the transfer.
             if !self.handshakes.contains_key(connection)
-                && let Some(stem) = path.file_stem()
+                && let (Some(folder), Some(stem)) = (path.parent(), path.file_stem())
             {
-                let mut name = stem.to_owned();
-                name.push("-failed.sqlog");
-                rename(path, &path.with_file_name(name))?;
+                let stem = format!("{}-failed", stem.to_string_lossy());
+                let (failed, _) = create_beside(folder, &stem, "sqlog")?;
+                rename(path, &failed)?;
             }
         }
         Ok(())
@@ -426,9 +426,8 @@ impl Listener for Outputs<'_> {
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
         let folder = self.arguments.shown.qlog.as_ref()?;
         let group = format!("get-{}-{connection}", self.round);
-        let path = folder.join(format!("{group}.sqlog"));
-        let file = match create(&path) {
-            Ok(file) => file,
+        let (path, file) = match create_beside(folder, &group, "sqlog") {
+            Ok(created) => created,
             Err(failure) => {
                 self.failure.get_or_insert(failure);
                 return None;

@@ -94,7 +94,8 @@ pub(crate) struct Arguments {
     pub(super) metrics: Option<SocketAddr>,
     /// Unix socket by which a later process replaces this one without a lost connection
     ///
-    /// If a server listens there, its sockets are taken over, and it finishes its connections for up to its --drain.
+    /// If a server listens there, its sockets are taken over, and it finishes its connections for up to its --drain. A file that
+    /// is not a socket is not replaced.
     #[arg(long, value_name = "FILE")]
     pub(super) handover: Option<PathBuf>,
     /// Certificate chain (PEM); repeatable, and a client gets that of its server name

@@ -126,13 +126,14 @@ impl CertificateFiles {
 
     /// Reads these files.
     fn of(pairs: Vec<(PathBuf, PathBuf)>) -> Result<Self, String> {
+        // Before the contents: what is written in between is read again.
+        let seen = look(&pairs);
+        let current = read(&pairs)?;
         for (_, key) in &pairs {
             warn_if_exposed(key);
         }
-        // Before the contents: what is written in between is read again.
-        let seen = look(&pairs);
         Ok(Self {
-            current: read(&pairs)?,
+            current,
             pairs,
             seen,
             unreported: None,

@@ -10,7 +10,7 @@ use std::{ffi::OsString, fmt::Write as _, path::Path};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
     parser::ValueSource,
 };
 use toml::de::{DeTable, DeValue};
@@ -160,7 +160,7 @@ fn merge(
     let said = command
         .clone()
         .try_get_matches_from(with_name(command_line))
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| in_one_line(&lines_of(&error)))?;
     let of_file = command.get_arguments().filter(|arg| arg.is_hide_set());
     let mut of_file = of_file.filter_map(key_of);
     if let Some(key) = of_file.find(|key| is_said(&command, &said, key)) {
@@ -180,15 +180,16 @@ fn merge(
     let matches = command
         .clone()
         .try_get_matches_from(with_name(&all))
-        .map_err(|error| explain(name, &entries, &error))?;
+        .map_err(|error| explain(name, &entries, (&command, &said), &error))?;
     let effective = Effective::of(&command, &matches);
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?;
     Ok((arguments, effective))
 }
 
 fn command() -> Command {
-    let command = Arguments::augment_args(Command::new("lastbyte serve"));
-    commands::with_negative_values(command)
+    // As the program parses its command line: the last value of an option counts.
+    let command = Command::new("lastbyte serve").args_override_self(true);
+    commands::with_negative_values(Arguments::augment_args(command))
 }
 
 fn with_name(flags: &[OsString]) -> Vec<OsString> {
@@ -298,11 +299,46 @@ fn is_overridden(entry: &Entry, command: &Command, said: &ArgMatches) -> bool {
             .any(|(one, other)| excludes(one, other) || excludes(other, one))
 }
 
-/// An error about a flag that is the file's.
-fn explain(name: &str, entries: &[Entry], error: &clap::Error) -> String {
-    let told = error.to_string();
-    let first = told.lines().next().unwrap_or_default();
-    let what = first.strip_prefix("error: ").unwrap_or(first);
+/// An error about flags of the file, or of the file and the command line: the former are called keys.
+fn explain(
+    name: &str,
+    entries: &[Entry],
+    (command, said): (&Command, &ArgMatches),
+    error: &clap::Error,
+) -> String {
+    let kind = error.kind();
+    let mut lines = lines_of(error);
+    let mut built = command.clone();
+    // How an option is written in errors is known from here on.
+    built.build();
+    for arg in built.get_arguments() {
+        let Some(key) = key_of(arg).filter(|key| !is_said(command, said, key)) else {
+            continue;
+        };
+        let (quoted, named) = (format!("'{arg}'"), format!("`{key}`"));
+        for line in &mut lines {
+            // The options of a list have no quotation marks.
+            *line = if *line == arg.to_string() {
+                named.clone()
+            } else {
+                line.replace(&quoted, &named)
+            };
+        }
+    }
+    if kind == ErrorKind::MissingRequiredArgument {
+        let fails = |entry: &&Entry| {
+            let alone = command
+                .clone()
+                .try_get_matches_from(with_name(&entry.flags));
+            alone.is_err_and(|error| error.kind() == kind)
+        };
+        let (place, by) = match entries.iter().find(fails) {
+            Some(entry) => (format!(" line {}", entry.line), format!("`{}`", entry.key)),
+            None => (String::new(), "another key".to_owned()),
+        };
+        let missing = lines.get(1..).unwrap_or_default().join(", ");
+        return format!("`{name}`{place}: {by} requires {missing}");
+    }
     let flag = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) => flag.as_str(),
         _ => "",
@@ -312,9 +348,32 @@ fn explain(name: &str, entries: &[Entry], error: &clap::Error) -> String {
         .split([' ', '=', '<'])
         .next()
         .unwrap_or_default();
+    let what = in_one_line(&lines);
     match entries.iter().find(|entry| entry.key == key) {
         Some(entry) => format!("`{name}` line {}: {what}", entry.line),
         None => format!("`{name}`: {what}"),
+    }
+}
+
+/// What is wrong with a command line, and the values or options that its first line announces: without usage and tips.
+fn lines_of(error: &clap::Error) -> Vec<String> {
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim);
+    let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+    let lines = lines.filter(|line| {
+        let is_about_help = line.starts_with("tip:") || line.starts_with("For more information");
+        !line.is_empty() && !is_about_help
+    });
+    lines
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line).to_owned())
+        .collect()
+}
+
+fn in_one_line(lines: &[String]) -> String {
+    match lines {
+        [] => String::new(),
+        [first] => first.clone(),
+        [first, rest @ ..] => format!("{first} {}", rest.join(", ")),
     }
 }
 

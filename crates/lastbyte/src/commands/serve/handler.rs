@@ -143,7 +143,8 @@ fn proxy_tls(
                 let unfit = |what: &dyn fmt::Display| {
                     Failure::Usage(format!("cannot use `{}`: {what}", path.display()))
                 };
-                let certificate = certificate.map_err(|error| unfit(&error))?;
+                let certificate =
+                    certificate.map_err(|_| unfit(&"cut off or damaged (expected PEM)"))?;
                 roots.add(certificate).map_err(|error| unfit(&error))?;
             }
             if roots.is_empty() {

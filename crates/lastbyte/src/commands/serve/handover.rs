@@ -4,13 +4,21 @@ use std::{io, path::Path};
 
 use lastbyte_server::{
     Server, Settings,
-    handover::{Successor, Takeover},
+    handover::{self, Successor, Takeover},
 };
 
-use crate::failure::Failure;
+use super::arguments::Arguments;
+use crate::{failure::Failure, files, terminal::notice};
+
+/// Checks that the socket would replace no other file.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    handover::check(path)
+        .map_err(|error| Failure::Usage(format!("--handover: `{}`: {error}", path.display())))
+}
 
 /// The sockets of the server that runs, if there is one.
 pub(super) fn begin(path: &Path, settings: &mut Settings) -> Result<Option<Takeover>, Failure> {
+    files::check_folder_of(path)?;
     let Some(mut takeover) = Takeover::begin(path).map_err(|error| failed(path, &error))? else {
         return Ok(None);
     };
@@ -34,6 +42,24 @@ pub(super) fn stop_predecessor(takeover: &Takeover) -> Result<(), Failure> {
     takeover
         .stop_predecessor()
         .map_err(|error| Failure::Run(format!("the server that runs does not stop: {error}")))
+}
+
+/// Warns of addresses that have no effect, because the sockets are those of the server that ran.
+pub(super) fn warn_of_addresses(arguments: &Arguments, server: &Server) {
+    for (option, wanted, actual) in [
+        ("listen", Some(arguments.listen), Some(server.address())),
+        ("http-listen", arguments.http_listen, server.plain_address()),
+        ("metrics", arguments.metrics, server.metrics_address()),
+    ] {
+        if let (Some(wanted), Some(actual)) = (wanted, actual)
+            && wanted.port() != 0
+            && wanted != actual
+        {
+            notice(format!(
+                "warning: --{option} {wanted} has no effect: the socket that was taken over is that of {actual} (stop the server to change the address)"
+            ));
+        }
+    }
 }
 
 /// Waits for a later process from now on.

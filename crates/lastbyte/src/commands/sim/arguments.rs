@@ -181,10 +181,10 @@ pub(crate) struct Arguments {
     /// Write all events to a new FILE, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
-    /// Overwrite the file of --trace
-    #[arg(long, requires = "trace", help_heading = "Output")]
+    /// Overwrite files of --trace and --qlog
+    #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
-    /// Write qlog files for both ends of each connection to DIR
+    /// Write new qlog files for both ends of each connection to DIR
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) qlog: Option<PathBuf>,
     /// Version of the qlog files

@@ -59,7 +59,9 @@ fn kind(option: &str, path: &Path) -> Result<Kind, Failure> {
 /// Whether pictures can be written to these files, which `option` names.
 pub(crate) fn check_files(option: &str, plots: &[PathBuf]) -> Result<(), Failure> {
     for file in plots {
-        kind(option, file)?;
+        if let Kind::Html = kind(option, file)? {
+            files::check_is_page(file)?;
+        }
         files::check_folder_of(file)?;
     }
     Ok(())

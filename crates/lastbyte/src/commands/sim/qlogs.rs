@@ -11,13 +11,15 @@ use lastbyte_wire::Side;
 
 use crate::{
     failure::Failure,
-    files::{Names, Output, cannot_write, create, create_folder},
+    files::{Names, Output, cannot_write, check_absent, create, create_folder},
 };
 
 /// Writes qlog files into a folder.
 pub(super) struct Qlogs {
     folder: PathBuf,
     dialect: Dialect,
+    /// Whether files of an earlier run are overwritten.
+    overwrites: bool,
     label: Label,
     names: Names,
     /// What the names of the files of each flow begin with, of this simulation.
@@ -28,11 +30,17 @@ pub(super) struct Qlogs {
 
 impl Qlogs {
     /// Makes the folder.
-    pub(super) fn new(folder: PathBuf, dialect: Dialect, label: Label) -> Result<Self, Failure> {
+    pub(super) fn new(
+        folder: PathBuf,
+        dialect: Dialect,
+        overwrites: bool,
+        label: Label,
+    ) -> Result<Self, Failure> {
         create_folder(&folder)?;
         Ok(Self {
             folder,
             dialect,
+            overwrites,
             label,
             names: Names::default(),
             groups: BTreeMap::new(),
@@ -41,10 +49,11 @@ impl Qlogs {
         })
     }
 
-    /// Files of another simulation from now on.
-    pub(super) fn relabel(&mut self, label: Label) {
+    /// Files of another simulation from now on, unless a file of the last one could not be written.
+    pub(super) fn relabel(&mut self, label: Label) -> Result<(), Failure> {
         self.label = label;
         self.groups.clear();
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether all files could be written.
@@ -93,6 +102,9 @@ impl Qlogs {
         );
         let group = self.group(flow);
         let path = self.folder.join(format!("{group}_{end}.sqlog"));
+        if !self.overwrites {
+            check_absent(&path)?;
+        }
         let file = create(&path)?;
         let header = Header {
             dialect: self.dialect,

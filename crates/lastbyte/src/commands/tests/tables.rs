@@ -113,8 +113,17 @@ fn row(arg: &Arg, names: &str) -> String {
     format!("| {names} |{default}| {} |\n", text.replace('|', "\\|"))
 }
 
-/// Options in a text, as code.
+/// Options in a text, as code, unless they are part of code.
 fn with_code(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    let pieces = pieces.map(|(index, piece)| match index % 2 {
+        0 => with_code_in(piece),
+        _ => piece.to_owned(),
+    });
+    pieces.collect::<Vec<_>>().join("`")
+}
+
+fn with_code_in(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let core = word.trim_matches(['(', ')', ',', '.', ':', ';', '\'', '"']);
         let letter = core.trim_start_matches('-').chars().next();
@@ -158,4 +167,12 @@ fn the_reference_pages_have_the_options_of_the_commands() {
             path.display()
         );
     }
+}
+
+#[test]
+fn code_in_help_stays_as_it_is() {
+    assert_eq!(
+        with_code("with --log, as `sim --cross` (not --x)"),
+        "with `--log`, as `sim --cross` (not `--x`)"
+    );
 }

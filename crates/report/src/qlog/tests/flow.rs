@@ -197,3 +197,56 @@ fn the_page_shows_flow_control() {
     assert!(page.contains("\"connection_limit\":["));
     assert!(page.contains("</h1><p class=\"summary\">Of the 80 ms from the request"));
 }
+
+/// Lost data that are still missing are to come: a client's limits only rise, and its bytes stay below them.
+#[test]
+fn limits_do_not_fall_below_what_a_client_receives() {
+    let header = HEADER.replace("server", "client");
+    let mut text = format!("\u{1e}{header}\n");
+    let mut number = 0;
+    let mut add = |time: f64, name: &str, frames: &str, bytes: u64| {
+        number += 1;
+        let data = format!(
+            r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{bytes}}},"frames":[{frames}]}}"#
+        );
+        let _ = writeln!(text, "\u{1e}{}", object(time, name, &data));
+    };
+    let (received, sent) = ("transport:packet_received", "transport:packet_sent");
+    let stream = |index: u64| {
+        let is_last = if index == 39 { r#","fin":true"# } else { "" };
+        format!(
+            r#"{{"frame_type":"stream","stream_id":0,"offset":{},"length":1000,"raw":{{"length":1000}}{is_last}}}"#,
+            index * 1000
+        )
+    };
+    let limit = |value: u64| {
+        format!(
+            r#"{{"frame_type":"max_stream_data","stream_id":0,"maximum":{value}}},{{"frame_type":"max_data","maximum":{value}}}"#
+        )
+    };
+    add(
+        1.0,
+        sent,
+        r#"{"frame_type":"stream","stream_id":0,"offset":0,"length":30,"fin":true}"#,
+        60,
+    );
+    add(2.0, sent, &limit(20_000), 60);
+    // 5 to 14 are lost at first, and come after the end of the stream.
+    let late = 5..15;
+    for index in (0..40).filter(|index| !late.contains(index)) {
+        if index == 16 {
+            add(20.0, sent, &limit(45_000), 60);
+        }
+        add(10.0 + index as f64, received, &stream(index), 1050);
+    }
+    for index in late {
+        add(60.0 + index as f64, received, &stream(index), 1050);
+    }
+    let arm = arm(&text);
+    for limit in [&arm.stream_limit, &arm.connection_limit] {
+        let falls = limit.windows(2).any(|pair| pair[1].value < pair[0].value);
+        assert!(!falls, "{limit:?}");
+        let end = limit.last().expect("a limit");
+        assert!(end.value > 46_900.0, "{end:?}");
+    }
+}

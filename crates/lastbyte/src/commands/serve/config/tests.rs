@@ -171,7 +171,7 @@ fn errors_name_the_line() {
         ("config = \"x\"", "unknown key `config`"),
         (
             "\n\nmtu = 100\n",
-            "`serve.toml` line 3: invalid value '100' for '--mtu <BYTES>'",
+            "`serve.toml` line 3: invalid value '100' for `mtu`",
         ),
         (
             "listing = 1",
@@ -316,4 +316,77 @@ fn time_limits_of_nothing_are_refused() {
         let error = merged(&format!("{key} = \"0s\"\n"), &[]).expect_err("it is refused");
         assert!(error.contains("0s") && error.contains("1ms"), "{error}");
     }
+}
+
+/// All that matters is in the one line of an error, and the keys of the file are called keys.
+#[test]
+fn errors_name_keys_companions_and_possible_values() {
+    for (text, flags, expected) in [
+        (
+            "\nacme = \"example.com\"",
+            &[][..],
+            "`serve.toml` line 2: `acme` requires `acme-state`",
+        ),
+        (
+            "acme-state = \"x\"",
+            &[],
+            "`serve.toml` line 1: `acme-state` requires `acme`",
+        ),
+        (
+            "mtu = 1400\nearly-hints = true",
+            &[],
+            "`serve.toml` line 2: `early-hints` requires `pages`",
+        ),
+        (
+            "retry = \"sometimes\"",
+            &[],
+            "`serve.toml` line 1: invalid value 'sometimes' for `retry` [possible values: always, load, never]",
+        ),
+        (
+            "access-format = \"apache\"",
+            &[],
+            "`serve.toml` line 1: invalid value 'apache' for `access-format` [possible values: ndjson, common, combined]",
+        ),
+        (
+            "proxy-http = 3",
+            &[],
+            "`serve.toml` line 1: invalid value '3' for `proxy-http` [possible values: 1.1, 2]",
+        ),
+        (
+            "max-handshakes = \"20k\"",
+            &[],
+            "`serve.toml` line 1: invalid value '20k' for `max-handshakes`: expected a whole number from 1 to 1000000000",
+        ),
+        (
+            "directory = \"x\"\npages = \"y\"",
+            &[],
+            "`serve.toml`: the argument `directory` cannot be used with `pages`",
+        ),
+        (
+            "generated = true\nproxy = \"http://127.0.0.1:1\"\npages = \"x\"",
+            &[],
+            "`serve.toml` line 1: the argument `generated` cannot be used with: `proxy`, `pages`",
+        ),
+        // An option of the command line is not a key.
+        (
+            "pages = \"x\"",
+            &["--proxy", "http://127.0.0.1:1"],
+            "`serve.toml` line 1: the argument `pages` cannot be used with '--proxy <URL>'",
+        ),
+    ] {
+        let error = merged(text, flags).expect_err(text);
+        assert_eq!(error, expected, "{text}");
+    }
+}
+
+/// As the program's own parser has it, which comes first.
+#[test]
+fn the_last_value_of_an_option_counts() {
+    let arguments = merged("", &["--mtu", "1300", "--mtu", "1400"]).expect("it is right");
+    assert_eq!(arguments.mtu, 1400);
+    let error = merged("", &["--mtu", "1"]).expect_err("too small");
+    assert!(
+        error.starts_with("invalid value '1' for '--mtu <BYTES>'"),
+        "{error}"
+    );
 }
