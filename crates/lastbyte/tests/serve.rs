@@ -26,7 +26,7 @@ mod routes;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
 
-use serving::{Serving, folder, lastbyte, stderr};
+use serving::{Serving, command_line, folder, lastbyte, stderr};
 
 #[test]
 fn each_line_of_the_logs_names_site_connection_thread_and_arm() {
@@ -271,112 +271,83 @@ fn invalid_settings_are_errors_before_the_server_starts() {
         fs::write(cut, &whole[..whole.len() / 2]).expect("room");
     }
     for (flags, code, expected) in [
+        ("--self-signed nowhere", 2, "cannot serve `nowhere`"),
         (
-            &["--self-signed", "nowhere"][..],
-            2,
-            "cannot serve `nowhere`",
-        ),
-        (
-            &["--cert", "empty", "--key", "empty"],
+            "--cert empty --key empty",
             2,
             "cannot read `empty`: no certificate found",
         ),
+        ("--cert nowhere --key empty", 2, "cannot read `nowhere`"),
         (
-            &["--cert", "nowhere", "--key", "empty"],
-            2,
-            "cannot read `nowhere`",
-        ),
-        (
-            &["--cert", "a.key", "--key", "a.pem"],
+            "--cert a.key --key a.pem",
             2,
             "error: cannot read `a.key`: a private key (expected a certificate chain in PEM)",
         ),
         (
-            &["--cert", "cut.pem", "--key", "a.key"],
+            "--cert cut.pem --key a.key",
             2,
             "cannot read `cut.pem`: cut off or damaged (expected PEM)",
         ),
         (
-            &["--cert", "a.pem", "--key", "cut.key"],
+            "--cert a.pem --key cut.key",
             2,
             "error: cannot read `cut.key`: cut off or damaged (expected PEM)",
         ),
         (
-            &[
-                "--self-signed",
-                "--proxy",
-                "https://localhost:1",
-                "--proxy-ca",
-                "cut.pem",
-            ],
+            "--self-signed --proxy https://localhost:1 --proxy-ca cut.pem",
             2,
             "cannot use `cut.pem`: cut off or damaged (expected PEM)",
         ),
         (
-            &["--self-signed", "--http2-stream", "5"],
+            "--self-signed --http2-stream 5",
             2,
             "error: unknown option `--http2-stream`; `http2-streams` is a key of the configuration file only",
         ),
         (
-            &[
-                "--config",
-                "nowhere",
-                "--config",
-                "requires.toml",
-                "--check",
-            ],
+            "--config nowhere --config requires.toml --check",
             2,
             "error: `requires.toml` line 2: `early-hints` requires `pages`\n",
         ),
-        (&["--config", "nowhere"], 2, "cannot read `nowhere`"),
+        ("--config nowhere", 2, "cannot read `nowhere`"),
         (
-            &["--config", "serve.toml"],
+            "--config serve.toml",
             2,
             "`serve.toml` line 2: unknown key `listening`; did you mean `listing`?",
         ),
+        ("--self-signed --ticket-keys empty", 2, "no ticket key"),
         (
-            &["--self-signed", "--ticket-keys", "empty"],
-            2,
-            "no ticket key",
-        ),
-        (
-            &["--self-signed", "--experiment", "nowhere"],
+            "--self-signed --experiment nowhere",
             2,
             "cannot read `nowhere`: No such file or directory (os error 2) (expected a file, or `four-arms`)",
         ),
         (
-            &["--self-signed", "--experiment", "four-arm"],
+            "--self-signed --experiment four-arm",
             2,
             "cannot read `four-arm`: No such file or directory (os error 2); did you mean `four-arms`?",
         ),
         (
-            &["--self-signed", "--header", "x"],
+            "--self-signed --header x",
             2,
             "missing colon (expected `name: value`)",
         ),
         (
-            &["--self-signed", "--listen", "192.0.2.1:1"],
+            "--self-signed --listen 192.0.2.1:1",
             1,
             "cannot listen on `192.0.2.1:1`",
         ),
         (
-            &["--self-signed", "--log", "nowhere/log"],
+            "--self-signed --log nowhere/log",
             1,
             "cannot write `nowhere/log`",
         ),
-        (&["--self-signed", "--check"], 0, "configuration OK"),
+        ("--self-signed --check", 0, "configuration OK"),
     ] {
-        let mut all = vec!["serve"];
-        all.extend(flags);
-        let output = lastbyte(&folder, &all);
+        let output = lastbyte(&folder, &command_line(&format!("serve {flags}")));
         let printed = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{flags:?}: {printed}");
-        assert!(printed.contains(expected), "{flags:?}: {printed}");
+        assert_eq!(output.status.code(), Some(code), "{flags}: {printed}");
+        assert!(printed.contains(expected), "{flags}: {printed}");
         // Of files that cannot be used, only what is wrong with them counts.
-        assert!(
-            !printed.contains("any user can read"),
-            "{flags:?}: {printed}"
-        );
+        assert!(!printed.contains("any user can read"), "{flags}: {printed}");
     }
 }
 

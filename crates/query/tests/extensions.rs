@@ -509,7 +509,7 @@ fn records(query: &str, rows: &str, threads: usize) -> (Vec<String>, Vec<String>
             lines.push(names.join(" "));
         }
         assert_eq!(names.len(), fields.len());
-        lines.push(lastbyte_query::Value::Array(fields.to_vec()).to_string());
+        lines.push(lastbyte_query::Value::Array(fields.clone()).to_string());
         ControlFlow::Continue(())
     });
     let errors = outcome.errors.iter().map(ToString::to_string);

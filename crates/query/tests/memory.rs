@@ -219,7 +219,8 @@ fn an_error_in_a_row_that_was_put_off_names_the_row() {
                 if at == 90 { "\"x\"" } else { "1" }
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let (out, errors) = run(
         "group_by(_[\"at\"]) { sum(_[\"value\"] + 1) }",
         &rows,

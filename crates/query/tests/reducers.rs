@@ -130,10 +130,11 @@ proptest! {
 
     #[test]
     fn reducers_agree_with_a_naive_model(rows in rows()) {
-        let text: String = rows.iter().map(|(key, a, b)| {
+        let lines = rows.iter().map(|(key, a, b)| {
             let a = a.map_or("null".to_owned(), |a| a.to_string());
             format!("{{\"k\":{key},\"a\":{a},\"b\":{b}}}\n")
-        }).collect();
+        });
+        let text = lines.collect::<Vec<_>>().concat();
         let query = "group_by(_[\"k\"]) { |r| [first(r[\"a\"]), last(r[\"a\"]), mode(r[\"a\"]), corr(r[\"a\"], r[\"b\"])] }";
         let (out, errors) = run(query, &text, Options::default());
         prop_assert_eq!(&errors, "");
@@ -177,7 +178,8 @@ proptest! {
             "_[\"n\"] < 900 ? {n: _[\"n\"]} : {n: 1, other: 2}",
         ]),
     ) {
-        let text: String = rows.iter().map(|(k, n)| format!("{{\"k\":{k},\"n\":{n}}}\n")).collect();
+        let lines = rows.iter().map(|(k, n)| format!("{{\"k\":{k},\"n\":{n}}}\n"));
+        let text = lines.collect::<Vec<_>>().concat();
         let options = |threads, chunk_bytes| Options { format: Format::Csv, threads, chunk_bytes, ..Options::default() };
         let one = run(query, &text, options(1, 1));
         for (threads, bytes) in [(2, 16), (3, 100)] {

@@ -180,13 +180,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             Done::Predict(prediction) => answer.add_prediction(prediction),
         }
     }
+    let names = arguments.logs.iter().map(|log| log.display().to_string());
     let shown = Shown {
-        title: arguments
-            .logs
-            .iter()
-            .map(|log| log.display().to_string())
-            .collect::<Vec<_>>()
-            .join(", "),
+        title: names.collect::<Vec<_>>().join(", "),
         command: report::again(),
         facts: facts(arguments, &logged, &new, &bank),
     };

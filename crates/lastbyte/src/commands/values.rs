@@ -5,7 +5,6 @@ use core::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
-    time::Duration,
 };
 
 use clap::{

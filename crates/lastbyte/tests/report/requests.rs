@@ -1,6 +1,6 @@
 //! Access logs.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use serde_json::Value;
 
@@ -19,9 +19,10 @@ fn access_log(connections: usize) -> String {
             } else {
                 200
             };
-            log += &format!(
+            let _ = writeln!(
+                log,
                 "{{\"type\":\"request\",\"time\":{connection},\"remote\":\"192.0.2.1\",\"port\":{connection},\"http\":\"HTTP/3\",\
-                 \"status\":{status},\"ms\":{ms},\"complete\":true,\"conn_id\":{connection},\"worker\":0,\"arm\":\"{arm}\"}}\n"
+                 \"status\":{status},\"ms\":{ms},\"complete\":true,\"conn_id\":{connection},\"worker\":0,\"arm\":\"{arm}\"}}"
             );
         }
     }

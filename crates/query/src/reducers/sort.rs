@@ -417,7 +417,9 @@ fn encode(out: &mut Vec<u8>, row: &Row) -> Option<()> {
         parts.push(packer.pack(value)?);
     }
     write_all(out, &packer.heap, |out, entry| {
-        entry.iter().for_each(|entry| entry.write(out));
+        if let Some(entry) = entry {
+            entry.write(out);
+        }
     });
     write_all(out, &parts, |out, part| part.write(out));
     if let Ok(text) = &row.row {

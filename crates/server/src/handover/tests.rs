@@ -1,4 +1,8 @@
-#![expect(clippy::disallowed_types, reason = "sockets are handed over")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "sockets are handed over, and files are left"
+)]
 
 use std::{
     net::{TcpListener, UdpSocket},
