@@ -161,5 +161,5 @@ impl<T: Clone> Hop<T> {
 
 /// The earlier of two times. [`Time::MAX`] counts as `None`.
 fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    a.into_iter().chain(b).min().filter(|at| *at < Time::MAX)
+    Time::earlier(a, b).filter(|at| *at < Time::MAX)
 }

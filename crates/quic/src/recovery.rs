@@ -636,16 +636,18 @@ impl Recovery {
         };
         let mut known_in_a_row = 0;
         sent.start_frame();
-        for range in ack.frame.ranges() {
+        let mut ranges = ack.frame.ranges();
+        while let Some(range) = ranges.next() {
             let (first, last) = (range.start().get(), range.end().get());
             let is_new = sent.acknowledge_next(first, last, &mut on_packet, &mut |receipt| {
                 sink.acked(space, receipt);
             })?;
             known_in_a_row = if is_new { 0 } else { known_in_a_row + 1 };
-            if known_in_a_row == KNOWN_RANGES_MAX {
+            if known_in_a_row == KNOWN_RANGES_MAX || sent.is_rest_known(first, ranges.encoded()) {
                 break;
             }
         }
+        sent.end_frame(ack.frame.ranges());
         Ok(summary)
     }
 

@@ -135,6 +135,8 @@ pub(crate) struct Background {
     outcome: ArrivalsOutcome,
     /// Buffers of processed ACK frames, for reuse.
     spare: Vec<Vec<u8>>,
+    /// ACK frames are written here; most are short.
+    scratch: Vec<u8>,
 }
 
 /// A transfer.
@@ -162,6 +164,7 @@ impl Background {
             arrives_at: None,
             outcome: ArrivalsOutcome::default(),
             spare: Vec::new(),
+            scratch: vec![0; transport.datagram_size.into()],
         };
         match source.plan.kind {
             Kind::Endless => source.start(start, None),
@@ -280,8 +283,12 @@ impl Background {
                 generation: *generation,
                 content,
             };
-            let spare = &mut self.spare;
-            if let Some((frame, limit, bytes)) = transfer.receiver.poll_ack(now, spare) {
+            if let Some((encoded, limit, bytes)) =
+                transfer.receiver.poll_ack(now, &mut self.scratch)
+            {
+                let mut frame = self.spare.pop().unwrap_or_default();
+                frame.clear();
+                frame.extend_from_slice(encoded);
                 return Some(Transmit {
                     direction: back,
                     hops: 0..=u8::MAX,
@@ -531,7 +538,6 @@ struct Receiver {
     /// Windows of the stream and of the connection.
     windows: [ReceiveWindow; 2],
     payload: u64,
-    datagram_size: u16,
 }
 
 /// Receive windows of the receiver: of a stream, and of the connection.
@@ -554,7 +560,6 @@ impl Receiver {
             beyond: VecDeque::new(),
             windows: windows(direction, transport).map(ReceiveWindow::new),
             payload: payload(transport),
-            datagram_size: transport.datagram_size,
         }
     }
 
@@ -597,21 +602,19 @@ impl Receiver {
         }
     }
 
-    /// Returns an ACK frame, the flow control limit in full datagrams, and the size of the packet in bytes.
-    fn poll_ack(&mut self, now: Time, spare: &mut Vec<Vec<u8>>) -> Option<(Vec<u8>, u64, u32)> {
+    /// Writes an ACK frame into a buffer of the size of a datagram. Returns it, the flow control limit in full datagrams, and
+    /// the size of the packet in bytes.
+    fn poll_ack<'a>(&mut self, now: Time, buffer: &'a mut [u8]) -> Option<(&'a [u8], u64, u32)> {
         let is_raised = self.windows.iter().any(ReceiveWindow::is_due);
         if self.packets.urgency(now) != Urgency::Due && !is_raised {
             return None;
         }
-        let mut buffer = spare.pop().unwrap_or_default();
-        buffer.resize(self.datagram_size.into(), 0);
-        let mut writer = Writer::new(&mut buffer);
+        let mut writer = Writer::new(buffer);
         let room = writer.remaining();
         self.packets
             .write_ack(now, &mut writer, room, ACK_DELAY_EXPONENT)
             .ok()??;
         let len = writer.position();
-        buffer.truncate(len);
         let mut bytes = len as u32 + PACKET_OVERHEAD;
         let mut limit = u64::MAX;
         for window in &mut self.windows {
@@ -621,7 +624,7 @@ impl Receiver {
             }
             limit = limit.min(window.limit() / self.payload);
         }
-        Some((buffer, limit, bytes))
+        Some((buffer.get(..len)?, limit, bytes))
     }
 }
 

@@ -540,7 +540,9 @@ impl<'a, L: Listener> World<'a, L> {
         let now = self.now;
         loop {
             let mut buffer = self.spare.pop().unwrap_or_default();
-            buffer.resize(self.buffer_len, 0);
+            if buffer.len() != self.buffer_len {
+                buffer.resize(self.buffer_len, 0);
+            }
             let Some(node) = self.nodes.get_mut(index) else {
                 return;
             };

@@ -54,6 +54,7 @@ impl Time {
     }
 
     /// The earlier of two deadlines; `None` stands for never.
+    #[inline]
     #[must_use]
     pub fn earlier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {

@@ -165,10 +165,11 @@ impl PacketNumberRanges {
     }
 
     /// The ranges, the largest numbers first.
-    pub fn iter(&self) -> impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone + '_ {
-        self.ranges.iter().rev().filter_map(|(first, last)| {
-            Some(PacketNumber::new(*first)?..=PacketNumber::new(*last)?)
-        })
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = RangeInclusive<PacketNumber>> + Clone + '_ {
+        let number = |number| PacketNumber::new(number).unwrap_or(PacketNumber::MAX);
+        let ranges = self.ranges.iter().rev();
+        ranges.map(move |(first, last)| number(*first)..=number(*last))
     }
 }
 

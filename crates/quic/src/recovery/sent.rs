@@ -17,6 +17,7 @@ use core::ops::Range;
 use std::collections::{VecDeque, vec_deque};
 
 use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
+use lastbyte_wire::frame::AckRanges;
 
 use super::LossDecision;
 use crate::{ack::Ecn, receipt::Receipt, space::SpaceState};
@@ -108,6 +109,10 @@ pub struct SentPackets {
     ranges: VecDeque<(u64, u64)>,
     /// Number of ranges of the frame before that are left.
     ranges_before: usize,
+    /// The smallest number of the first range of the frame before.
+    rest_from: Option<u64>,
+    /// Its other ranges, as they were encoded: at most a datagram.
+    rest: Vec<u8>,
     /// Number of receipts before the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
@@ -162,6 +167,8 @@ impl SentPackets {
             skipped_at: 0,
             ranges: VecDeque::new(),
             ranges_before: 0,
+            rest_from: None,
+            rest: Vec::new(),
             receipts_base: 0,
             receipts: VecDeque::new(),
             largest_acked: None,
@@ -287,7 +294,34 @@ impl SentPackets {
         Ok(is_new)
     }
 
+    /// Whether the encoded ranges that follow the one that starts at this number are those that followed it in the frame before,
+    /// or the first of them. Then none contains a packet that is newly acknowledged, and they need not be passed on: nearly always,
+    /// only the first range of a frame grows, or is new.
+    #[must_use]
+    pub fn is_rest_known(&mut self, first: u64, rest: &[u8]) -> bool {
+        if rest.is_empty() || self.rest_from != Some(first) || !self.rest.starts_with(rest) {
+            return false;
+        }
+        while self.range_before().is_some_and(|(known, _)| known >= first) {
+            self.ranges.pop_front();
+            self.ranges_before -= 1;
+        }
+        // The others follow those of this frame.
+        self.ranges.rotate_left(self.ranges_before);
+        self.ranges.truncate(Self::RANGES_MAX);
+        self.ranges_before = 0;
+        true
+    }
+
+    /// The ACK frame is over. These are its ranges.
+    pub fn end_frame(&mut self, mut ranges: AckRanges<'_>) {
+        self.rest_from = ranges.next().map(|range| range.start().get());
+        self.rest.clear();
+        self.rest.extend_from_slice(ranges.encoded());
+    }
+
     /// The next range of the frame before.
+    #[inline]
     fn range_before(&self) -> Option<(u64, u64)> {
         let ranges = self.ranges.front().copied();
         ranges.filter(|_| self.ranges_before > 0)
@@ -680,6 +714,7 @@ impl SentPackets {
         self.slots.capacity()
             + self.skipped.capacity()
             + self.ranges.capacity()
+            + self.rest.capacity()
             + self.receipts.capacity()
     }
 
@@ -689,6 +724,8 @@ impl SentPackets {
         self.skipped.shrink_to_fit();
         self.ranges = VecDeque::new();
         self.ranges_before = 0;
+        self.rest = Vec::new();
+        self.rest_from = None;
         self.receipts.shrink_to_fit();
     }
 

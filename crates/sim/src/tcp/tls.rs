@@ -104,15 +104,6 @@ impl Tls {
         }
     }
 
-    /// Limits the application data of a record, in bytes.
-    #[must_use]
-    pub fn with_record_size(self, bytes: u32) -> Self {
-        Self {
-            record_size: bytes,
-            ..self
-        }
-    }
-
     /// TLS 1.3 with this first flight of the server. The last flight holds two tickets.
     fn of_13(server_flight: u32, client_ready: usize) -> Self {
         Self {

@@ -174,6 +174,14 @@ pub struct AckRanges<'a> {
     encoded: Reader<'a>,
 }
 
+impl<'a> AckRanges<'a> {
+    /// The ranges behind the one returned last, or behind the first: encoded pairs of Gap and ACK Range Length.
+    #[must_use]
+    pub fn encoded(&self) -> &'a [u8] {
+        self.encoded.rest()
+    }
+}
+
 impl Iterator for AckRanges<'_> {
     type Item = RangeInclusive<PacketNumber>;
 

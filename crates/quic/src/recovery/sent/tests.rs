@@ -1,6 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_wire::{StreamId, VarInt};
+use lastbyte_wire::{
+    Reader, StreamId, VarInt, Writer,
+    frame::{AckReport, Frame},
+    packet::PacketNumber,
+};
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
@@ -506,6 +510,66 @@ fn ranges_of_the_frame_before_are_skipped() {
     );
 }
 
+/// Acknowledges the ranges of one frame, as it is encoded. Returns the numbers that are new, and how many ranges were passed on.
+fn encoded_frame(
+    sent: &mut SentPackets,
+    ranges: &[(u64, u64)],
+    uses_rest: bool,
+) -> (Vec<u64>, usize) {
+    let number = |number| PacketNumber::new(number).expect("small");
+    let report = AckReport {
+        ranges: ranges
+            .iter()
+            .map(|(first, last)| number(*first)..=number(*last)),
+        delay: VarInt::ZERO,
+        ecn: None,
+    };
+    let mut buffer = [0; 1500];
+    let mut writer = Writer::new(&mut buffer);
+    report.encode(&mut writer, 1500, usize::MAX).expect("fits");
+    let Ok(Frame::Ack(ack)) = Frame::decode(&mut Reader::new(writer.written())) else {
+        panic!("an ACK frame");
+    };
+    let (mut numbers, mut passed) = (Vec::new(), 0);
+    sent.start_frame();
+    let mut ranges = ack.ranges();
+    while let Some(range) = ranges.next() {
+        let (first, last) = (range.start().get(), range.end().get());
+        let note = &mut |acked: &NewlyAcked| numbers.push(acked.number);
+        sent.acknowledge_next(first, last, note, &mut |_| {})
+            .expect("all were sent");
+        passed += 1;
+        if uses_rest && sent.is_rest_known(first, ranges.encoded()) {
+            break;
+        }
+    }
+    sent.end_frame(ack.ranges());
+    (numbers, passed)
+}
+
+#[test]
+fn of_a_frame_only_the_ranges_that_have_changed_are_read() {
+    let mut sent = with(100);
+    let mut frame = |ranges: &[(u64, u64)]| encoded_frame(&mut sent, ranges, true);
+    let (_, passed) = frame(&[(60, 65), (40, 45), (20, 25)]);
+    assert_eq!(passed, 3);
+    // The first grows.
+    assert_eq!(frame(&[(60, 66), (40, 45), (20, 25)]), (vec![66], 1));
+    // One is new, the last is left out.
+    assert_eq!(frame(&[(68, 68), (60, 66), (40, 45)]), (vec![68], 2));
+    // It is in the frame again, so that the rest is not known.
+    assert_eq!(
+        frame(&[(68, 69), (60, 66), (40, 45), (20, 25)]),
+        (vec![69], 4)
+    );
+    // The first joins the second.
+    assert_eq!(frame(&[(60, 70), (40, 45), (20, 25)]), (vec![70, 67], 3));
+    // One behind the first grows.
+    assert_eq!(frame(&[(60, 70), (39, 45), (20, 25)]), (vec![39], 3));
+    assert_eq!(frame(&[(60, 71), (39, 45)]), (vec![71], 1));
+    assert_eq!(sent.ranges, [(60, 71), (39, 45), (20, 25)]);
+}
+
 #[test]
 fn a_frame_of_many_ranges_is_remembered_in_part() {
     let mut sent = with(10_001);
@@ -732,4 +796,35 @@ proptest! {
 #[test]
 fn a_sent_packet_takes_at_most_104_bytes() {
     assert!(size_of::<Slot>() <= 104, "{}", size_of::<Slot>());
+}
+
+/// Packets arrive late, twice or never, and frames of the newest ranges arrive in any order.
+fn frames() -> impl Strategy<Value = Vec<(Vec<u64>, usize, bool)>> {
+    let arrivals = vec(0_u64..12, 0..6);
+    vec((arrivals, 1_usize..40, any::<bool>()), 1..120)
+}
+
+proptest! {
+    #[test]
+    fn any_frames_acknowledge_the_same_when_the_known_rest_is_not_read(frames in frames()) {
+        let (mut plain, mut skipping) = (with(400), with(400));
+        let mut received = BTreeSet::new();
+        let mut late: Option<Vec<(u64, u64)>> = None;
+        for (index, (arrivals, count, is_late)) in frames.into_iter().enumerate() {
+            received.extend(arrivals.into_iter().map(|back| (3 * index as u64 + 12).saturating_sub(back)));
+            let mut frame = ranges(&received, count);
+            if is_late {
+                let Some(held) = late.replace(frame) else { continue };
+                frame = held;
+            }
+            if frame.is_empty() {
+                continue;
+            }
+            let (expected, _) = encoded_frame(&mut plain, &frame, false);
+            let (found, _) = encoded_frame(&mut skipping, &frame, true);
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(skipping.largest_acked(), plain.largest_acked());
+            prop_assert!(skipping.ranges.len() <= 2 * SentPackets::RANGES_MAX);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::{BufferFull, VarInt, Writer, packet::PacketNumber};
 /// An acknowledgment to be sent (RFC 9000 §19.3).
 ///
 /// `ranges` yields the received packet numbers as ranges in descending order, with a gap of at least one number between
-/// any two. It is iterated twice: once to determine how many ranges fit, once to write them.
+/// any two. It is iterated twice if not all ranges are sure to fit: once to determine how many do, once to write them.
 ///
 /// ```
 /// use lastbyte_wire::{VarInt, Writer, frame::AckReport, packet::PacketNumber};
@@ -41,7 +41,7 @@ struct Extent {
     len: usize,
 }
 
-impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
+impl<I: ExactSizeIterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
     /// The length in bytes of a frame with all ranges, or 0 if there are none.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
@@ -66,8 +66,7 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
             return Ok(0);
         };
         let bytes_max = bytes_max.min(writer.remaining());
-        let further = self.ranges.clone().skip(1);
-        let count = further.take(ranges_max.saturating_sub(1)).count();
+        let count = self.ranges.len().min(ranges_max).saturating_sub(1);
         let range_count = if ranges_max > 0 && LEN_MAX + count * PAIR_LEN_MAX <= bytes_max {
             // All fit, however long their numbers are.
             count
