@@ -567,7 +567,10 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "connection_log::tcp",
         ],
     ),
-    ("server", &["proxy", "proxy::body", "proxy::pool"]),
+    (
+        "server",
+        &["proxy", "proxy::body", "proxy::pool", "proxy::threads"],
+    ),
 ];
 
 #[test]

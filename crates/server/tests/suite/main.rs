@@ -21,6 +21,7 @@ mod proxy;
 mod repeats;
 mod replay;
 mod routes;
+mod servers;
 mod serving;
 mod threads;
 mod upstream;
