@@ -221,6 +221,26 @@ impl Outgoing {
         self.send(ResponsePart::Whole(response)).await
     }
 
+    /// Sends a complete response whose body is at most [`PIECE_LEN`] bytes, which the connection takes at once.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
+    pub async fn respond_with(
+        mut self,
+        response: Response,
+        body: Bytes,
+    ) -> Result<(), ExchangeAborted> {
+        self.has_head = true;
+        poll_fn(|context| self.sender.poll_ready(context)).await?;
+        self.sender.push_all([
+            ResponsePart::Head(response),
+            ResponsePart::Data(body),
+            ResponsePart::End(None),
+        ]);
+        Ok(())
+    }
+
     /// Starts a response whose body follows.
     ///
     /// # Errors

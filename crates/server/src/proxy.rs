@@ -5,8 +5,10 @@
 //!
 //! | module | responsibility |
 //! |---|---|
-//! | [`upstream`] | the upstream server, as a URL |
-//! | `pool` | connections to it: opening, keeping, detecting closed ones |
+//! | [`upstream`] | the servers of an upstream, as URLs |
+//! | `balance` | which of them receives a request, and which are out |
+//! | `threads` | the threads on which requests are forwarded |
+//! | `pool` | connections of a thread to a server: opening, keeping, detecting closed ones |
 //! | `repeat` | which failed requests are sent again |
 //! | `slots` | the limit on requests in flight |
 //! | [`fields`] | requests that are forwarded, fields that are removed and added |
@@ -18,13 +20,14 @@
 //! |---|---|
 //! | the request must not be forwarded, or its body is truncated | 400 |
 //! | its body stalls for too long | 408 |
-//! | connecting to the upstream fails, or it closes the connection or sends invalid HTTP before its response | 502 |
+//! | connecting to the upstream fails (with several servers: to each that is not out), or it closes the connection or sends invalid HTTP before its response | 502 |
 //! | there are too many requests in flight | 503 |
 //! | connecting to the upstream, or its response header, takes too long | 504 |
 //! | the last three also have the reason | `proxy-status` (RFC 9209) |
 //! | the upstream truncates its response, or stalls for too long; or the client reads nothing for too long | what had arrived, and then a reset stream, or a closed connection |
 //! | the client goes away | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
+mod balance;
 mod body;
 mod counts;
 pub mod fields;
@@ -32,44 +35,50 @@ mod forwarded;
 mod pool;
 mod repeat;
 mod slots;
+mod threads;
 pub mod upstream;
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     fmt,
     future::poll_fn,
-    io,
+    io, mem,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
 use lastbyte_http3::{Request, Response};
+use lastbyte_origin::wakers::{note, wake};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime,
-    sync::{Notify, mpsc, oneshot},
+    sync::oneshot,
     task, time,
 };
 
 use self::{
+    balance::{Balance, Tried, Turn},
     body::{Cause, Source, Upload},
     counts::{CONNECTION_LIMIT, INCOMPLETE, Observed, READ_TIMEOUT},
-    pool::{FIELDS_MAX, Pool, SendFailure, Transport},
+    pool::{Connector, FIELDS_MAX, Lease, SendFailure, Transport},
+    repeat::Attempts,
     slots::{Client, Side, Slots},
+    threads::{Local, Threads},
 };
 pub use self::{
     counts::{UpstreamCounts, UpstreamStatistics},
-    upstream::{Upstream, UpstreamError},
+    upstream::{Server, Upstream, UpstreamError},
 };
 use super::{
-    exchange::{Exchange, ExchangeAborted, Outgoing, Piece},
+    exchange::{Exchange, ExchangeAborted, Outgoing, PIECE_LEN, Piece},
     handler::{FullResponse, Handler, HandlerResponse, Peer},
     hop_by_hop::has_unknown_coding,
 };
@@ -77,7 +86,7 @@ use super::{
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time limit for connecting, including TLS, and for a request to wait for others to end. Default: 5 s.
+    /// Time limit for connecting to a server, including TLS, and for a request to wait for others to end. Default: 5 s.
     pub connect: Duration,
     /// Time limit for the response header, after the end of the request. Default: 60 s.
     pub response: Duration,
@@ -85,9 +94,10 @@ pub struct Limits {
     pub stall: Duration,
     /// Time limit for idle connections. Default: 30 s.
     pub idle: Duration,
-    /// Maximum number of idle connections. Default: 64.
+    /// Idle connections of a thread to a server that are kept for that long. More are kept for 5 s, so that a constant
+    /// number of concurrent requests opens no connections; all together no more than half of `requests`. Default: 64.
     pub kept: usize,
-    /// Requests in flight to the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are in use,
+    /// Requests in flight to all servers of the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are in use,
     /// another request replaces the one whose client has been stalled longest, at least 1 s.
     pub requests: usize,
     /// Streams per HTTP/2 connection; beyond, another connection is opened. Default: 32.
@@ -111,25 +121,25 @@ impl Default for Limits {
 /// The handler.
 pub struct Proxy {
     shared: Arc<Shared>,
-    runtime: runtime::Handle,
-    /// Its own runtime, if it has one; `None` while it is dropped.
-    owned: Option<runtime::Runtime>,
+    threads: Threads,
 }
 
 struct Shared {
+    connector: Arc<Connector>,
     upstream: Arc<Upstream>,
-    pool: Arc<Pool>,
+    balance: Arc<Balance>,
     slots: Arc<Slots>,
     limits: Limits,
 }
 
 impl Shared {
-    fn new(upstream: Upstream, limits: Limits, pool: Arc<Pool>) -> Arc<Self> {
+    fn new(connector: &Arc<Connector>, seed: u64) -> Arc<Self> {
         Arc::new(Self {
-            pool,
-            slots: Slots::new(limits.requests),
-            upstream: Arc::new(upstream),
-            limits,
+            connector: Arc::clone(connector),
+            upstream: Arc::clone(&connector.upstream),
+            balance: Balance::new(connector.upstream.servers.len(), seed),
+            slots: Slots::new(connector.limits.requests),
+            limits: connector.limits,
         })
     }
 }
@@ -139,12 +149,14 @@ const HINTS_MAX: usize = 8;
 /// The most interim responses to one request. An upstream that sends them without end would otherwise keep a thread
 /// busy until [`Limits::response`].
 const INTERIM_MAX: usize = 100;
+/// How often the progress of a request's body is looked at within [`Limits::response`].
+const CHECKS: u32 = 8;
 /// Pieces of a response, in bytes: a client that reads this much is not stalled.
 const PIECE: usize = 16 << 10;
 
 impl Proxy {
-    /// Forwards requests to this server, on this number of threads. `tls` is for `https`; its ALPN protocols select the
-    /// permitted versions of HTTP.
+    /// Forwards requests to this upstream: those over HTTP/1.1 and 2 on the server's threads, those over HTTP/3 on this
+    /// number of threads. `tls` is for `https`; its ALPN protocols select the permitted versions of HTTP.
     ///
     /// # Errors
     ///
@@ -155,60 +167,65 @@ impl Proxy {
         limits: Limits,
         threads: usize,
     ) -> io::Result<Self> {
-        let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
-            .thread_name("proxy")
-            .enable_all()
-            .build()?;
+        let connector = Arc::new(Connector {
+            upstream: Arc::new(upstream),
+            tls,
+            limits,
+            connect: None,
+            idle: Arc::default(),
+            http2: Arc::default(),
+            counts: Arc::default(),
+        });
+        let mut seed = [0; 8];
+        // Without random numbers, proxies that start together try a server at the same time.
+        let _ = aws_lc_rs::rand::fill(&mut seed);
         Ok(Self {
-            shared: Shared::new(upstream.clone(), limits, Pool::new(upstream, tls, limits)),
-            runtime: runtime.handle().clone(),
-            owned: Some(runtime),
+            shared: Shared::new(&connector, u64::from_ne_bytes(seed)),
+            threads: Threads::start(threads, Box::new(move || connector.pools()))?,
         })
     }
 
-    /// Forwards requests on an existing runtime, over connections that `connect` opens in place of TCP, without TLS. To be
-    /// called in the context of the runtime, from which it takes the time.
+    /// Forwards requests on an existing runtime, over connections to a server that `connect` opens in place of TCP, without
+    /// TLS. To be called in the context of the runtime, from which it takes the time. `seed` is that of the choice of
+    /// servers.
     ///
     /// So a proxy runs without threads and sockets, and in virtual time if the runtime's clock is paused.
     pub fn over<S, F>(
         upstream: Upstream,
         limits: Limits,
         runtime: runtime::Handle,
+        seed: u64,
         connect: F,
     ) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        F: Fn() -> io::Result<S> + Send + Sync + 'static,
+        F: Fn(&Server) -> io::Result<S> + Send + Sync + 'static,
     {
-        let connect = move || connect().map(|stream| Box::new(stream) as Box<dyn Transport>);
-        let pool = Pool::over(upstream.clone(), limits, Box::new(connect));
+        let connect =
+            move |server: &Server| connect(server).map(|it| Box::new(it) as Box<dyn Transport>);
+        let connector = Arc::new(Connector {
+            upstream: Arc::new(upstream),
+            tls: None,
+            limits,
+            connect: Some(Box::new(connect)),
+            idle: Arc::default(),
+            http2: Arc::default(),
+            counts: Arc::default(),
+        });
         Self {
-            shared: Shared::new(upstream, limits, pool),
-            runtime,
-            owned: None,
+            shared: Shared::new(&connector, seed),
+            threads: Threads::on(runtime, connector.pools()),
         }
     }
-}
 
-impl Proxy {
     /// Access to the counters of its upstream.
     #[must_use]
     pub fn counts(&self) -> UpstreamCounts {
-        let pool = Arc::clone(&self.shared.pool);
+        let connector = Arc::clone(&self.shared.connector);
         UpstreamCounts {
-            name: self.shared.upstream.to_string(),
-            counts: Arc::clone(&pool.counts),
-            kept: Arc::new(move || pool.kept()),
-        }
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        // The last reference may be dropped by a thread that must not block.
-        if let Some(runtime) = self.owned.take() {
-            runtime.shutdown_background();
+            name: connector.upstream.to_string(),
+            counts: Arc::clone(&connector.counts),
+            kept: Arc::new(move || connector.kept()),
         }
     }
 }
@@ -229,16 +246,22 @@ impl Handler for Proxy {
                 _ => FullResponse::text(501, "TRACE is not supported\n").into(),
             };
         }
-        let runtime = self.runtime.clone();
+        let local = self.threads.local();
         let shared = Arc::clone(&self.shared);
         HandlerResponse::Task(Box::new(move |exchange| {
-            runtime.spawn(pass(shared, head, exchange));
+            let thread = Arc::clone(&local);
+            thread.spawn(pass(shared, local, head, exchange));
         }))
     }
 }
 
 /// Forwards one request, unless it is cancelled before that.
-async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchange) {
+async fn pass(
+    shared: Arc<Shared>,
+    local: Arc<Local>,
+    head: http::request::Parts,
+    exchange: Exchange,
+) {
     let Exchange {
         mut incoming,
         mut outgoing,
@@ -248,7 +271,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     let len = fields::content_length(&head.headers);
     // Whether a request without a length has a body shows with its first piece. Over HTTP/2 it does not matter, and the
     // server may speak first, as in bidirectional streams of gRPC.
-    let may_wait = head.method == http::Method::POST && shared.pool.may_be_http2();
+    let may_wait = head.method == http::Method::POST && local.may_be_http2();
     let first = if len == Some(0) {
         Some(Piece::End)
     } else if may_wait {
@@ -264,7 +287,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
             Err(_) => return reply(outgoing, cut_off(Cause::Late)).await,
         }
     };
-    let observed = Observed::new(&shared.pool.counts, outgoing.notes());
+    let observed = Observed::new(&shared.connector.counts, outgoing.notes());
     let slot = tokio::select! {
         biased;
         () = outgoing.aborted() => return,
@@ -277,10 +300,12 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     let client = Arc::clone(&slot.client);
     // Dropped with the exchange, and the body ends with it.
-    let (_exchange_runs, over) = oneshot::channel::<Infallible>();
+    let mut exchange_runs = None;
     let body = match first {
         Some(Piece::End) => Upload::empty(),
         first => {
+            let (runs, over) = oneshot::channel::<Infallible>();
+            exchange_runs = Some(runs);
             let source = Source {
                 incoming,
                 client: Arc::clone(&client),
@@ -293,10 +318,11 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     tokio::select! {
         biased;
-        () = send(&shared, head, body, outgoing, (&client, &observed)) => {}
+        () = send(&shared, &local, head, body, outgoing, (&client, &observed)) => {}
         // Others need the slot, and this client is stalled.
         () = client.revoked() => {}
     }
+    drop(exchange_runs);
 }
 
 async fn reply(outgoing: Outgoing, answer: FullResponse) {
@@ -314,9 +340,118 @@ fn cut_off(cause: Cause) -> FullResponse {
     }
 }
 
+/// The interim responses to a request, up to a limit.
+#[derive(Default)]
+struct Hints(Mutex<Hinted>);
+
+#[derive(Default)]
+struct Hinted {
+    waiting: VecDeque<Response>,
+    count: usize,
+    waker: Option<Waker>,
+}
+
+/// More than [`INTERIM_MAX`] interim responses.
+struct TooMany;
+
+impl Hints {
+    fn hinted(&self) -> MutexGuard<'_, Hinted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, status: u16, headers: &http::HeaderMap) {
+        let mut hinted = self.hinted();
+        hinted.count += 1;
+        // 100 concerns only one hop (RFC 9110 §15.2.1); 101 was not requested.
+        let is_forwarded = !matches!(status, 100 | 101);
+        if is_forwarded && hinted.waiting.len() < HINTS_MAX && hinted.count <= INTERIM_MAX {
+            let mut interim = Response::new(status);
+            fields::copy_response(headers, interim.fields_mut());
+            hinted.waiting.push_back(interim);
+        }
+        let waker = hinted.waker.take();
+        drop(hinted);
+        wake(waker);
+    }
+
+    /// The next one to forward.
+    fn poll_next(&self, context: &Context<'_>) -> Poll<Result<Response, TooMany>> {
+        let mut hinted = self.hinted();
+        if hinted.count > INTERIM_MAX {
+            return Poll::Ready(Err(TooMany));
+        }
+        if let Some(interim) = hinted.waiting.pop_front() {
+            return Poll::Ready(Ok(interim));
+        }
+        note(&mut hinted.waker, context.waker());
+        Poll::Pending
+    }
+
+    async fn next(&self) -> Result<Response, TooMany> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// Waits until there are too many.
+    async fn overflow(&self) {
+        poll_fn(|context| {
+            let mut hinted = self.hinted();
+            if hinted.count > INTERIM_MAX {
+                return Poll::Ready(());
+            }
+            note(&mut hinted.waker, context.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Sends a request to a server, and to others where that is permitted and the first fails. `server` is the one that it was
+/// sent to last.
+async fn ask(
+    shared: &Shared,
+    local: &Local,
+    head: http::request::Parts,
+    body: Arc<Upload>,
+    server: &AtomicUsize,
+) -> Result<(http::Response<Incoming>, Lease, Turn), SendFailure> {
+    let mut attempts = Attempts::new(&head.method);
+    let mut tried = Tried::default();
+    // Of the last failure: whether the others may be tried although they are out.
+    let mut may_be_out = true;
+    let mut failed = None;
+    while let Some(turn) = shared.balance.choose(tried, may_be_out) {
+        let index = turn.server();
+        server.store(index, Ordering::Relaxed);
+        let Some(pool) = local.pools.get(index) else {
+            break;
+        };
+        let (failure, may_move) = match pool.send(&head, &body, &mut attempts).await {
+            Ok((response, lease)) => {
+                turn.succeed();
+                return Ok((response, lease, turn));
+            }
+            Err(failed) => failed,
+        };
+        let is_connect = !matches!(failure, SendFailure::Broken(_));
+        if body.progress().cause().is_none() {
+            shared.balance.fail(index, is_connect);
+        }
+        may_be_out = failure != SendFailure::Late;
+        tried.add(index);
+        let is_sent_again = may_move && body.retire();
+        failed = Some(failure);
+        if !is_sent_again {
+            break;
+        }
+        shared.connector.counts.on_retry();
+    }
+    Err(failed.unwrap_or_else(|| SendFailure::Refused("no server".into())))
+}
+
 /// Sends a request, and passes its response back.
 async fn send(
     shared: &Shared,
+    local: &Local,
     head: http::request::Parts,
     body: Arc<Upload>,
     mut outgoing: Outgoing,
@@ -327,63 +462,62 @@ async fn send(
         failed(status, error, why)
     };
     let is_head = head.method == http::Method::HEAD;
-    let (hint, mut hints) = mpsc::channel(HINTS_MAX);
     let mut request = http::Request::from_parts(head, ());
-    let interim_count = AtomicUsize::new(0);
-    let flood = Arc::new(Notify::new());
-    let flooded = Arc::clone(&flood);
+    let hints = Arc::<Hints>::default();
+    let hinted = Arc::clone(&hints);
     hyper::ext::on_informational(&mut request, move |response| {
-        if interim_count.fetch_add(1, Ordering::Relaxed) >= INTERIM_MAX {
-            flood.notify_one();
-            return;
-        }
-        let mut interim = Response::new(response.status().as_u16());
-        fields::copy_response(response.headers(), interim.fields_mut());
-        let _ = hint.try_send(interim);
+        hinted.push(response.status().as_u16(), response.headers());
     });
     let too_many = || {
         let why = format!("more than {INTERIM_MAX} interim responses");
         Some(Err(SendFailure::Broken(why)))
     };
     let progress = body.progress();
-    let mut seen = 0;
+    // What has passed of the body, and since when no more.
+    let (mut seen, mut since) = (0, time::Instant::now());
     let head = request.into_parts().0;
+    let server = AtomicUsize::new(0);
     // The body is dropped when the response begins: the rest of it is read as long as the upstream takes it.
-    let asked = async move { shared.pool.send(head, &body).await };
-    let timer = time::sleep(shared.limits.response);
+    let asked = ask(shared, local, head, body, &server);
+    let limit = shared.limits.response;
+    let timer = time::sleep(limit / CHECKS);
     tokio::pin!(asked, timer);
     let result = loop {
         tokio::select! {
             biased;
             () = outgoing.aborted() => return,
-            () = flooded.notified() => break too_many(),
-            Some(interim) = hints.recv() => {
-                // 100 concerns only one hop (RFC 9110 §15.2.1); 101 was not requested.
-                if !matches!(interim.status(), 100 | 101) {
-                    let informed = outgoing.inform(interim);
-                    let informed = tokio::select! {
-                        biased;
-                        () = flooded.notified() => break too_many(),
-                        informed = send_part(shared, client, informed) => informed,
-                    };
-                    if informed.is_err() {
-                        return;
-                    }
+            interim = hints.next() => {
+                let Ok(interim) = interim else {
+                    break too_many();
+                };
+                let informed = outgoing.inform(interim);
+                let informed = tokio::select! {
+                    biased;
+                    () = hints.overflow() => break too_many(),
+                    informed = send_part(shared, client, informed) => informed,
+                };
+                if informed.is_err() {
+                    return;
                 }
             }
             result = &mut asked => break Some(result),
             () = &mut timer => {
                 // A long upload is not a stall.
-                let now = progress.passed();
-                if now == seen {
+                let passed = progress.passed();
+                if passed != seen {
+                    (seen, since) = (passed, time::Instant::now());
+                }
+                let left = limit.saturating_sub(since.elapsed());
+                if left.is_zero() {
+                    shared.balance.fail(server.load(Ordering::Relaxed), false);
                     break None;
                 }
-                seen = now;
-                timer.as_mut().reset(time::Instant::now() + shared.limits.response);
+                timer.as_mut().reset(time::Instant::now() + left.min(limit / CHECKS));
             }
         }
     };
-    let (response, lease) = match result {
+    // The server has a request more until the response has ended.
+    let (response, lease, _turn) = match result {
         Some(Ok(answered)) => answered,
         None => return reply(outgoing, fail(504, "http_response_timeout", "")).await,
         Some(Err(failure)) => {
@@ -482,15 +616,28 @@ async fn forward_response(
         let sent = send_part(shared, client, outgoing.respond(answer)).await;
         return sent.is_ok() && (is_head || body.is_end_stream());
     }
+    let mut ready = poll_fn(|context| Poll::Ready(poll_frame(&mut body, context))).await;
+    if let Poll::Ready(Some(Ok(frame))) = &mut ready
+        && body.is_end_stream()
+        && let Some(bytes) = frame
+            .data_mut()
+            .filter(|it| (1..=PIECE_LEN).contains(&it.len()))
+    {
+        let sent = outgoing.respond_with(answer, mem::take(bytes));
+        return send_part(shared, client, sent).await.is_ok();
+    }
     let begun = send_part(shared, client, outgoing.begin(answer)).await;
     if begun.is_err() {
         return false;
     }
     let trailers = loop {
-        let next = tokio::select! {
-            biased;
-            next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
-            () = outgoing.aborted() => return false,
+        let next = match mem::replace(&mut ready, Poll::Pending) {
+            Poll::Ready(next) => Ok(next),
+            Poll::Pending => tokio::select! {
+                biased;
+                next = time::timeout(shared.limits.stall, next_frame(&mut body)) => next,
+                () = outgoing.aborted() => return false,
+            },
         };
         match next {
             // A reset with `NO_ERROR` before the end (RFC 9113 §8.1), which hyper reports as the end.
@@ -539,8 +686,14 @@ async fn forward_response(
         .is_ok()
 }
 
-async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {
-    poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
+type NextFrame = Option<Result<Frame<Bytes>, hyper::Error>>;
+
+fn poll_frame(body: &mut Incoming, context: &mut Context<'_>) -> Poll<NextFrame> {
+    Pin::new(body).poll_frame(context)
+}
+
+async fn next_frame(body: &mut Incoming) -> NextFrame {
+    poll_fn(|context| poll_frame(body, context)).await
 }
 
 impl fmt::Debug for Proxy {

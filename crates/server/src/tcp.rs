@@ -42,7 +42,7 @@ mod plain;
 mod request;
 mod request_body;
 mod stalled;
-mod threads;
+pub(crate) mod threads;
 mod transport;
 mod turns;
 
@@ -342,7 +342,7 @@ type ConnectionGuard = mpsc::Sender<()>;
 
 impl TcpServer {
     pub(crate) fn start(parts: Parts) -> io::Result<Self> {
-        let threads = Threads::start(parts.threads)?;
+        let threads = Threads::start("tcp", parts.threads)?;
         let (alive, ended) = mpsc::channel(1);
         let alt_svc: Option<http::HeaderValue> =
             parts.alt_svc.and_then(|text| text.try_into().ok());

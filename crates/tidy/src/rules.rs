@@ -405,7 +405,7 @@ quic: crypto::tickets crypto::tickets::keys
 quic: crypto::tickets::testing crypto::tls::testing
 quic: endpoint endpoint::accept endpoint::route endpoint::slot
 record: connection_log::keys connection_log::schema connection_log::tcp
-server: proxy proxy::body proxy::pool
+server: proxy proxy::body proxy::pool proxy::threads
 ";
 
 #[test]

@@ -119,7 +119,7 @@ struct State {
     /// Whether the end was read.
     is_over: bool,
     source: Option<Source>,
-    timer: Pin<Box<Option<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Upload {
@@ -141,7 +141,7 @@ impl Upload {
             kept: 0,
             is_over: false,
             source,
-            timer: Box::pin(None),
+            timer: None,
         };
         if let Some(first) = first {
             state.push(first);
@@ -247,7 +247,7 @@ impl State {
             return Poll::Pending;
         };
         source.client.on_progress(Side::Request);
-        self.timer.set(None);
+        self.timer = None;
         Poll::Ready(piece.map(|piece| self.push(piece)).ok_or(Cause::CutOff))
     }
 
@@ -263,11 +263,11 @@ impl State {
             return Poll::Ready(Err(Cause::CutOff));
         }
         if self.timer.is_none() {
-            self.timer.set(Some(sleep(source.limit)));
+            self.timer = Some(Box::pin(sleep(source.limit)));
             source.client.on_wait(Side::Request);
         }
-        match self.timer.as_mut().as_pin_mut() {
-            Some(timer) => timer.poll(context).map(|()| Err(Cause::Late)),
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context).map(|()| Err(Cause::Late)),
             None => Poll::Pending,
         }
     }

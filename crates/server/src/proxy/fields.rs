@@ -3,9 +3,16 @@
 //! Owns which requests are forwarded at all, which fields are connection-specific, and what is added about the client.
 //! It does not rely on earlier validation of the request; no field that matters to the upstream can be forged here.
 
-use std::{fmt, net::IpAddr};
+use std::{
+    fmt::{self, Write as _},
+    net::IpAddr,
+};
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, uri::PathAndQuery};
+use bytes::{Bytes, BytesMut};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode, header,
+    uri::{Authority, PathAndQuery},
+};
 use lastbyte_http3::{Fields, Request, Response, target};
 
 use super::{forwarded, upstream::Upstream};
@@ -51,7 +58,11 @@ fn is_forwarded(name: &str, upstream: &Upstream) -> bool {
         && !is_known(&name.replace('_', "-"))
 }
 
-fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refused> {
+fn target(
+    request: &Request,
+    upstream: &Upstream,
+    buffer: &mut Buffer,
+) -> Result<PathAndQuery, Refused> {
     let path = request.path().unwrap_or_default();
     if request.method() == "CONNECT" || !target::is_path(path, request.method()) {
         return Err(Refused("invalid request target (expected a path)"));
@@ -60,12 +71,61 @@ fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refuse
     if !base.is_empty() && (path == "*" || lastbyte_origin::routes::has_dot_segment(path)) {
         return Err(Refused("the request target leaves the base path"));
     }
-    let target = format!("{base}{path}");
-    PathAndQuery::try_from(target.as_str())
+    let target = buffer.bytes(&[base.as_bytes(), path.as_bytes()]);
+    PathAndQuery::from_maybe_shared(target.clone())
         .ok()
-        .filter(|parsed| parsed.as_str() == target)
+        .filter(|parsed| parsed.as_str().as_bytes() == target)
         .ok_or(Refused("invalid character in the request target"))
 }
+
+/// One allocation for the target and the values of a header: copies of the header, of which each attempt has one, share it.
+///
+/// A value that is kept, as in a table of HPACK, keeps the allocation. So it is one only up to [`SHARED_MAX`], and beyond
+/// that one for each value.
+struct Buffer(BytesMut);
+
+/// The most bytes that a value keeps beside its own.
+const SHARED_MAX: usize = 2 << 10;
+
+impl Buffer {
+    /// For this many bytes; it grows where that is not enough.
+    fn new(len: usize) -> Self {
+        Self(BytesMut::with_capacity(if len > SHARED_MAX {
+            0
+        } else {
+            len
+        }))
+    }
+
+    fn bytes(&mut self, parts: &[&[u8]]) -> Bytes {
+        for part in parts {
+            self.0.extend_from_slice(part);
+        }
+        self.0.split().freeze()
+    }
+
+    /// What was written to it, as a value. RFC 9110 §5.5: whitespace around a value is not part of it.
+    fn written(&mut self) -> Result<HeaderValue, Refused> {
+        let bytes = self.0.split().freeze();
+        let bytes = bytes.slice_ref(bytes.trim_ascii());
+        HeaderValue::from_maybe_shared(bytes)
+            .map_err(|_| Refused("control character in a field value"))
+    }
+
+    fn value(&mut self, bytes: &[u8]) -> Result<HeaderValue, Refused> {
+        self.0.extend_from_slice(bytes);
+        self.written()
+    }
+}
+
+/// A list that grows: its name, what is valid, and what is appended.
+type List<'a> = (HeaderName, fn(&str) -> bool, fmt::Arguments<'a>);
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// Room for what is added to the fields of a client.
+const ADDED: usize = 256;
 
 /// How many more times a TRACE or OPTIONS request may be forwarded, if that is limited (RFC 9110 §7.6.2).
 pub(super) fn forwards_left(request: &Request) -> Result<Option<u64>, Refused> {
@@ -96,17 +156,26 @@ pub fn request(
     peer: &Peer,
     upstream: &Upstream,
 ) -> Result<http::request::Parts, Refused> {
-    let target = target(request, upstream)?;
-    let own = upstream.authority();
-    let authority = request.authority().filter(|name| !name.is_empty());
-    let authority = authority.unwrap_or(&own);
+    let own;
+    let named = request.authority().filter(|name| !name.is_empty());
+    let authority = if let Some(authority) = named {
+        authority
+    } else {
+        own = upstream.authority();
+        &own
+    };
+    let values = request.fields().into_iter().map(|line| line.value.len());
+    let len = values.sum::<usize>() + upstream.base.len() + 2 * authority.len() + ADDED;
+    let mut buffer = Buffer::new(len);
+    let target = target(request, upstream, &mut buffer)?;
     let invalid = Refused("invalid authority (expected a host with an optional port)");
+    let name = buffer.bytes(&[authority.as_bytes()]);
     if !target::is_authority(authority.as_bytes())
-        || authority.parse::<http::uri::Authority>().is_err()
+        || Authority::from_maybe_shared(name.clone()).is_err()
     {
         return Err(invalid);
     }
-    let host = HeaderValue::from_str(authority).map_err(|_| invalid)?;
+    let host = HeaderValue::from_maybe_shared(name).map_err(|_| invalid)?;
     let mut head = http::Request::builder()
         .method(request.method())
         .uri(target)
@@ -115,16 +184,19 @@ pub fn request(
         .into_parts()
         .0;
     let map = &mut head.headers;
+    // Beside those that are added.
+    map.try_reserve(request.fields().into_iter().count() + 8)
+        .map_err(|_| Refused("too many fields"))?;
     map.insert(header::HOST, host.clone());
     for line in request.fields() {
         if is_forwarded(line.name, upstream) {
-            copy(map, line.name, line.value)?;
+            copy(map, line.name, line.value, &mut buffer)?;
         }
     }
     // It may have been split for better compression; it is one field (RFC 9114 §4.2.1).
     let mut cookie = Vec::new();
     if request.fields().join("cookie", "; ", &mut cookie) {
-        map.insert(header::COOKIE, value(&cookie)?);
+        map.insert(header::COOKIE, buffer.value(&cookie)?);
     }
     if takes_trailers(request.fields()) {
         // Of this hop (RFC 9110 §10.1.4).
@@ -135,21 +207,30 @@ pub fn request(
         map.insert(header::MAX_FORWARDS, left.saturating_sub(1).into());
     }
     let client = peer.remote.ip().to_canonical();
-    let fields = request.fields();
-    extend(map, fields, "via", forwarded::is_via, via(peer.version))?;
-    let address = client.to_string();
-    extend(
-        map,
-        fields,
-        "x-forwarded-for",
-        forwarded::is_addresses,
-        &address,
-    )?;
-    let element = element(client, authority);
-    extend(map, fields, "forwarded", forwarded::is_forwarded, &element)?;
+    let lists: [List<'_>; 3] = [
+        (
+            header::VIA,
+            forwarded::is_via,
+            format_args!("{}", via(peer.version)),
+        ),
+        (
+            X_FORWARDED_FOR,
+            forwarded::is_addresses,
+            format_args!("{client}"),
+        ),
+        (
+            header::FORWARDED,
+            forwarded::is_forwarded,
+            format_args!("{}", Element(client, authority)),
+        ),
+    ];
+    for (name, is_valid, own) in lists {
+        let list = extended(request.fields(), &name, is_valid, own, &mut buffer)?;
+        map.insert(name, list);
+    }
     // TLS ends here: the client's own values of these fields are dropped.
-    map.insert("x-forwarded-proto", HeaderValue::from_static("https"));
-    map.insert("x-forwarded-host", host);
+    map.insert(X_FORWARDED_PROTO, HeaderValue::from_static("https"));
+    map.insert(X_FORWARDED_HOST, host);
     if peer.is_early {
         // RFC 8470 §5.1: the upstream may respond with 425, which is passed back.
         map.insert("early-data", HeaderValue::from_static("1"));
@@ -166,16 +247,10 @@ fn takes_trailers(fields: &Fields) -> bool {
     members.any(|member| member.eq_ignore_ascii_case(b"trailers"))
 }
 
-/// RFC 9110 §5.5: whitespace around a value is not part of it.
-fn value(bytes: &[u8]) -> Result<HeaderValue, Refused> {
-    HeaderValue::from_bytes(bytes.trim_ascii())
-        .map_err(|_| Refused("control character in a field value"))
-}
-
-fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
+fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8], buffer: &mut Buffer) -> Result<(), Refused> {
     let name =
         HeaderName::from_bytes(name.as_bytes()).map_err(|_| Refused("invalid field name"))?;
-    let value = value(bytes)?;
+    let value = buffer.value(bytes)?;
     if name == header::CONTENT_LENGTH {
         // RFC 9110 §8.6: one, or equal ones as one.
         let differs = map.get(&name).is_some_and(|other| *other != value);
@@ -192,24 +267,23 @@ fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
 
 /// Appends to the client's list if that is valid; otherwise starts a new list, so that nothing of the client's can hide
 /// what is appended.
-fn extend(
-    map: &mut HeaderMap,
+fn extended(
     fields: &Fields,
-    name: &'static str,
+    name: &HeaderName,
     is_valid: fn(&str) -> bool,
-    own: &str,
-) -> Result<(), Refused> {
-    let lines = || fields.get_all(name).map(<[u8]>::trim_ascii);
-    let mut list = Vec::new();
+    own: fmt::Arguments<'_>,
+    buffer: &mut Buffer,
+) -> Result<HeaderValue, Refused> {
+    let lines = || fields.get_all(name.as_str()).map(<[u8]>::trim_ascii);
     if lines().all(|line| std::str::from_utf8(line).is_ok_and(is_valid)) {
         for line in lines() {
-            list.extend_from_slice(line);
-            list.extend_from_slice(b", ");
+            buffer.0.extend_from_slice(line);
+            buffer.0.extend_from_slice(b", ");
         }
     }
-    list.extend_from_slice(own.as_bytes());
-    map.insert(name, value(&list)?);
-    Ok(())
+    // Never fails: it grows.
+    let _ = buffer.0.write_fmt(own);
+    buffer.written()
 }
 
 /// §7.6.3.
@@ -222,13 +296,19 @@ const fn via(version: Version) -> &'static str {
     }
 }
 
-/// RFC 7239 §4: an IPv6 address is in brackets and quotes. A valid authority contains neither quote nor backslash.
-fn element(client: IpAddr, authority: &str) -> String {
-    let client = match client {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("\"[{address}]\""),
-    };
-    format!("for={client};host=\"{authority}\";proto=https")
+/// An element of `Forwarded` for a client and an authority. RFC 7239 §4: an IPv6 address is in brackets and quotes. A valid
+/// authority contains neither quote nor backslash.
+struct Element<'a>(IpAddr, &'a str);
+
+impl fmt::Display for Element<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(client, authority) = self;
+        match client {
+            IpAddr::V4(address) => write!(f, "for={address}")?,
+            IpAddr::V6(address) => write!(f, "for=\"[{address}]\"")?,
+        }
+        write!(f, ";host=\"{authority}\";proto=https")
+    }
 }
 
 pub(super) fn content_length(map: &HeaderMap) -> Option<u64> {
@@ -247,10 +327,11 @@ pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMa
             )
     };
     let mut map = HeaderMap::new();
+    let mut buffer = Buffer::new(0);
     for line in fields {
         if is_forwarded(line.name, upstream) && !is_of_head(line.name) {
             // A trailer that cannot be sent is omitted: the body is complete without it.
-            let _ = copy(&mut map, line.name, line.value);
+            let _ = copy(&mut map, line.name, line.value, &mut buffer);
         }
     }
     map

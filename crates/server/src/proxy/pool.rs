@@ -1,4 +1,4 @@
-//! Connections to the upstream.
+//! Connections of a thread to a server of the upstream.
 //!
 //! Opens connections (in plaintext HTTP/1.1, or 2 if the URL says so; over TLS the version that ALPN selects, RFC
 //! 7301), keeps idle ones, and sends requests again that [may be repeated](super::repeat).
@@ -7,14 +7,16 @@
 //!
 //! | entry | is removed when |
 //! |---|---|
-//! | idle HTTP/1.1 connection | a request takes it; or, at the next request, it is closed or was idle for [`Limits::idle`] |
-//! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if there are fewer than [`Limits::kept`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
+//! | idle HTTP/1.1 connection | a request takes it; it was idle for [`Limits::idle`], or, beyond [`Limits::kept`], for [`SURPLUS_IDLE`], plus at most as long until the [sweep](Pool::keep); or it is closed, and its turn comes |
+//! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if those of all threads and servers are not half as many as [`Limits::requests`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
 //! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
 //! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
 //! | permit to connect | connecting succeeded, failed or took too long. It does not depend on the request |
 //!
 //! # Decisions
 //!
+//! - *As many connections are kept as were needed in the last seconds*: the one used last is used next, so that those
+//!   that are not needed are the first to have been idle for too long.
 //! - *A connection being opened belongs to no request*: if a request is cancelled meanwhile, the next one uses it, so
 //!   that clients that cancel requests open no more connections than others.
 //! - *Few are opened at a time*: [`CONNECTS_MAX`], and one where HTTP/2 is possible, since that one can serve all
@@ -24,11 +26,12 @@
 //!   fills only the window of its own stream.
 
 use std::{
+    collections::VecDeque,
     error::Error as _,
     future::poll_fn,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -42,7 +45,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
+    net::{TcpStream, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     time,
     time::Instant,
@@ -55,7 +58,7 @@ use super::{
     body::{RequestBody, Upload},
     counts::Counts,
     repeat::{Attempts, Fate, Wanted},
-    upstream::Upstream,
+    upstream::{Server, Upstream},
 };
 
 type Request = http::Request<RequestBody>;
@@ -63,6 +66,8 @@ type Response = http::Response<Incoming>;
 
 /// Maximum number of connections being opened at a time.
 const CONNECTS_MAX: usize = 32;
+/// Time limit for idle connections beyond [`Limits::kept`].
+const SURPLUS_IDLE: Duration = Duration::from_secs(5);
 /// hyper's buffer for an HTTP/1.1 response and its header, in bytes, and the limit on an HTTP/2 header. A stalled
 /// response holds about twice that: what was read, and the buffer from which the waiting piece was cut.
 const BUFFER: usize = 16 << 10;
@@ -91,29 +96,78 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
 
-/// Opens connections in place of TCP.
-type Connect = Box<dyn Fn() -> io::Result<Box<dyn Transport>> + Send + Sync>;
+/// Opens connections in place of sockets.
+type Connect = Box<dyn Fn(&Server) -> io::Result<Box<dyn Transport>> + Send + Sync>;
 
-/// All connections to one server.
+/// What the connections of all threads to all servers of an upstream have in common.
+pub(super) struct Connector {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(super) limits: Limits,
+    /// `None`: by TCP and `AF_UNIX`.
+    pub(super) connect: Option<Connect>,
+    /// The number of idle HTTP/1.1 connections.
+    pub(super) idle: Arc<AtomicUsize>,
+    /// The number of HTTP/2 connections.
+    pub(super) http2: Arc<AtomicUsize>,
+    pub(super) counts: Arc<Counts>,
+}
+
+impl Connector {
+    /// The number of connections that are kept for requests.
+    pub(super) fn kept(&self) -> usize {
+        self.idle.load(Ordering::Relaxed) + self.http2.load(Ordering::Relaxed)
+    }
+
+    /// The connections of a thread, for each server.
+    pub(super) fn pools(self: &Arc<Self>) -> Box<[Arc<Pool>]> {
+        let servers = self.upstream.servers.iter();
+        servers.map(|server| Pool::new(self, server)).collect()
+    }
+}
+
+/// The connections of a thread to one server.
 pub(super) struct Pool {
-    upstream: Upstream,
-    /// `None`: by TCP.
-    connect: Option<Connect>,
-    tls: Option<Arc<rustls::ClientConfig>>,
-    limits: Limits,
+    connector: Arc<Connector>,
+    server: Server,
     idle: Arc<Mutex<IdleConnections>>,
     connecting: Arc<Semaphore>,
     /// Whether the server may support HTTP/2, so that one connection is opened at a time.
     may_be_http2: AtomicBool,
-    pub(super) counts: Arc<Counts>,
 }
 
 #[derive(Default)]
 struct IdleConnections {
-    /// Idle connections, with the time since; the most recently used is last.
-    http1: Vec<(Sequential, Instant)>,
+    /// The most recently used is last.
+    http1: VecDeque<Idle>,
     /// With streams that are in use or free.
     http2: Vec<Multiplexed>,
+    /// Whether a task drops those that were idle for too long.
+    is_swept: bool,
+}
+
+/// An idle connection of HTTP/1.1.
+struct Idle {
+    connection: Sequential,
+    since: Instant,
+    _counted: Counted,
+}
+
+/// Counts as idle until it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// Unless there are `most` already.
+    fn new(count: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let counted = Self(Arc::clone(count));
+        (counted.0.fetch_add(1, Ordering::Relaxed) < most).then_some(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A connection of HTTP/1.1.
@@ -149,16 +203,14 @@ enum Connection {
 /// The connection of a response; to be returned when all of it has arrived.
 pub(super) struct Lease {
     connection: Option<Sequential>,
-    idle: Arc<Mutex<IdleConnections>>,
-    idle_max: usize,
-    idle_time: Duration,
+    pool: Arc<Pool>,
     stream: Option<Stream>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.stream.take().is_some() {
-            lock(&self.idle).keep_unused(self.idle_max);
+            lock(&self.pool.idle).keep_unused(self.pool.limits().kept);
         }
     }
 }
@@ -168,12 +220,15 @@ impl Lease {
         let Some(mut connection) = self.connection.take() else {
             return;
         };
-        let (idle, idle_max, idle_time) = (Arc::clone(&self.idle), self.idle_max, self.idle_time);
+        if connection.sender.is_ready() {
+            return self.pool.keep(connection);
+        }
+        let pool = Arc::clone(&self.pool);
         tokio::spawn(async move {
             // This may be the last response on this connection, or the server may read no more of the request.
-            let ready = time::timeout(idle_time, connection.sender.ready()).await;
+            let ready = time::timeout(pool.limits().idle, connection.sender.ready()).await;
             if matches!(ready, Ok(Ok(()))) {
-                lock(&idle).keep(connection, idle_max);
+                pool.keep(connection);
             }
         });
     }
@@ -184,9 +239,18 @@ fn lock(idle: &Mutex<IdleConnections>) -> MutexGuard<'_, IdleConnections> {
 }
 
 impl IdleConnections {
-    fn keep(&mut self, connection: Sequential, idle_max: usize) {
-        if self.http1.len() < idle_max {
-            self.http1.push((connection, Instant::now()));
+    /// Drops connections of HTTP/1.1 that have been idle for too long.
+    fn drop_expired(&mut self, now: Instant, limits: &Limits) {
+        while let Some(first) = self.http1.front() {
+            let limit = if self.http1.len() > limits.kept {
+                limits.idle.min(SURPLUS_IDLE)
+            } else {
+                limits.idle
+            };
+            if now.saturating_duration_since(first.since) < limit {
+                return;
+            }
+            self.http1.pop_front();
         }
     }
 
@@ -211,46 +275,59 @@ impl IdleConnections {
     }
 }
 
+/// Drops connections that have been idle for too long, as long as there are idle ones.
+async fn sweep(idle: Weak<Mutex<IdleConnections>>, limits: Limits) {
+    loop {
+        time::sleep(limits.idle.min(SURPLUS_IDLE)).await;
+        let Some(idle) = idle.upgrade() else {
+            return;
+        };
+        let mut idle = lock(&idle);
+        idle.drop_expired(Instant::now(), &limits);
+        if idle.http1.is_empty() {
+            idle.is_swept = false;
+            return;
+        }
+    }
+}
+
 impl Pool {
-    pub(super) fn new(
-        upstream: Upstream,
-        tls: Option<Arc<rustls::ClientConfig>>,
-        limits: Limits,
-    ) -> Arc<Self> {
-        Self::with(upstream, tls, limits, None)
-    }
-
-    /// With connections that are opened in another way than by TCP.
-    pub(super) fn over(upstream: Upstream, limits: Limits, connect: Connect) -> Arc<Self> {
-        Self::with(upstream, None, limits, Some(connect))
-    }
-
-    fn with(
-        upstream: Upstream,
-        tls: Option<Arc<rustls::ClientConfig>>,
-        limits: Limits,
-        connect: Option<Connect>,
-    ) -> Arc<Self> {
+    fn new(connector: &Arc<Connector>, server: &Server) -> Arc<Self> {
+        let upstream = &connector.upstream;
         let offers_http2 = |tls: &Arc<rustls::ClientConfig>| {
             upstream.is_secure && tls.alpn_protocols.iter().any(|name| name == HTTP2)
         };
-        let may_be_http2 = upstream.is_h2c || tls.as_ref().is_some_and(offers_http2);
+        let may_be_http2 = upstream.is_h2c || connector.tls.as_ref().is_some_and(offers_http2);
         Arc::new(Self {
-            upstream,
-            connect,
-            tls,
-            limits,
+            connector: Arc::clone(connector),
+            server: server.clone(),
             idle: Arc::default(),
             connecting: Arc::new(Semaphore::new(if may_be_http2 { 1 } else { CONNECTS_MAX })),
             may_be_http2: AtomicBool::new(may_be_http2),
-            counts: Arc::default(),
         })
     }
 
-    /// The number of connections that are kept for requests.
-    pub(super) fn kept(&self) -> usize {
-        let idle = lock(&self.idle);
-        idle.http1.len() + idle.http2.len()
+    fn limits(&self) -> &Limits {
+        &self.connector.limits
+    }
+
+    /// Keeps a connection that is not in use, unless too many are.
+    fn keep(&self, connection: Sequential) {
+        let limits = self.limits();
+        let most = limits.kept.max(limits.requests / 2);
+        let Some(counted) = Counted::new(&self.connector.idle, most) else {
+            return;
+        };
+        let mut idle = lock(&self.idle);
+        idle.http1.push_back(Idle {
+            connection,
+            since: Instant::now(),
+            _counted: counted,
+        });
+        if !idle.is_swept {
+            idle.is_swept = true;
+            tokio::spawn(sweep(Arc::downgrade(&self.idle), *limits));
+        }
     }
 
     /// Whether the server may support HTTP/2.
@@ -259,17 +336,23 @@ impl Pool {
     }
 
     /// Sends a request, again where that is permitted, and returns the header of its response.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none, and whether the request may be sent to another server.
     pub(super) async fn send(
         self: &Arc<Self>,
-        head: http::request::Parts,
+        head: &http::request::Parts,
         upload: &Arc<Upload>,
-    ) -> Result<(Response, Lease), SendFailure> {
-        let mut attempts = Attempts::new(&head.method);
+        attempts: &mut Attempts,
+    ) -> Result<(Response, Lease), (SendFailure, bool)> {
         loop {
             let got = self.get(attempts.wanted());
-            let (connection, is_new) = match time::timeout(self.limits.connect, got).await {
-                Ok(got) => got?,
-                Err(_) => return Err(SendFailure::Late),
+            let got = time::timeout(self.limits().connect, got).await;
+            let (connection, is_new) = match got {
+                Ok(Ok(got)) => got,
+                Ok(Err(failure)) => return Err((failure, true)),
+                Err(_) => return Err((SendFailure::Late, true)),
             };
             let request = Request::from_parts(head.clone(), upload.attempt());
             let sent = Instant::now();
@@ -279,9 +362,11 @@ impl Pool {
                     return Ok(answered);
                 }
                 Err((fate, _)) if attempts.repeats(fate, sent) && upload.retire() => {
-                    self.counts.on_retry();
+                    self.connector.counts.on_retry();
                 }
-                Err((_, why)) => return Err(SendFailure::Broken(why)),
+                Err((fate, why)) => {
+                    return Err((SendFailure::Broken(why), attempts.moves(fate, sent)));
+                }
             }
         }
     }
@@ -307,7 +392,7 @@ impl Pool {
             }
             drop(permit);
             if let Err(Ok(Connection::Http1(unused))) = made.send(result) {
-                lock(&pool.idle).keep(unused, pool.limits.kept);
+                pool.keep(unused);
             }
         });
         let gone = || SendFailure::Refused("the proxy is shutting down".into());
@@ -315,7 +400,7 @@ impl Pool {
     }
 
     async fn send_over(
-        &self,
+        self: &Arc<Self>,
         connection: Connection,
         is_new: bool,
         mut request: Request,
@@ -333,7 +418,6 @@ impl Pool {
                 let response = sent.map_err(|error| {
                     let has_received = connection.has_received.load(Ordering::Relaxed);
                     let fate = Fate::over_http1(!is_new, !has_received);
-                    // A new connection that closes at once is a failure of the upstream.
                     failure(error, |_| fate, !is_new)
                 })?;
                 (response, Some(connection), None)
@@ -355,9 +439,7 @@ impl Pool {
         let lease = Lease {
             connection,
             stream,
-            idle: Arc::clone(&self.idle),
-            idle_max: self.limits.kept,
-            idle_time: self.limits.idle,
+            pool: Arc::clone(self),
         };
         Ok((response, lease))
     }
@@ -369,14 +451,14 @@ impl Pool {
         let authority = host.and_then(|host| host.to_str().ok().map(str::to_owned));
         let mut parts = head.uri.into_parts();
         // The scheme of the upstream; `x-forwarded-proto` has the client's.
-        parts.scheme = Some(if self.upstream.is_secure {
+        parts.scheme = Some(if self.connector.upstream.is_secure {
             http::uri::Scheme::HTTPS
         } else {
             http::uri::Scheme::HTTP
         });
         parts.authority = authority
             .and_then(|authority| authority.parse().ok())
-            .or_else(|| self.upstream.host.parse().ok());
+            .or_else(|| self.connector.upstream.authority().parse().ok());
         head.uri = http::Uri::from_parts(parts).unwrap_or_default();
         // This hop forwards trailers (RFC 9110 §10.1.4); gRPC requires the field.
         head.headers.remove(http::header::CONNECTION);
@@ -402,16 +484,18 @@ impl Pool {
         if wanted != Wanted::Any {
             return None;
         }
-        let now = Instant::now();
-        let limit = self.limits.idle;
-        idle.http1
-            .retain(|(idle, since)| idle.sender.is_ready() && now - *since < limit);
-        idle.http1.pop().map(|(idle, _)| Connection::Http1(idle))
+        idle.drop_expired(Instant::now(), self.limits());
+        while let Some(Idle { connection, .. }) = idle.http1.pop_back() {
+            if connection.sender.is_ready() {
+                return Some(Connection::Http1(connection));
+            }
+        }
+        None
     }
 
     async fn connect(&self) -> Result<Connection, SendFailure> {
         let began = Instant::now();
-        match time::timeout(self.limits.connect, self.try_connect()).await {
+        match time::timeout(self.limits().connect, self.try_connect()).await {
             Err(_) => Err(SendFailure::Late),
             Ok(Err(error)) => {
                 let why = error.to_string();
@@ -426,20 +510,24 @@ impl Pool {
                 )
             }
             Ok(Ok(connection)) => {
-                self.counts.on_connected(began.elapsed());
+                self.connector.counts.on_connected(began.elapsed());
                 Ok(connection)
             }
         }
     }
 
     async fn try_connect(&self) -> io::Result<Connection> {
-        let Upstream { host, port, .. } = &self.upstream;
-        if let Some(connect) = &self.connect {
-            return self.speak(connect()?).await;
+        let Connector { tls, upstream, .. } = &*self.connector;
+        if let Some(connect) = &self.connector.connect {
+            return self.speak(connect(&self.server)?).await;
         }
-        let stream = TcpStream::connect((host.as_str(), *port)).await?;
+        let (host, port) = match &self.server {
+            Server::Unix(path) => return self.speak(UnixStream::connect(path).await?).await,
+            Server::Tcp { host, port } => (host, *port),
+        };
+        let stream = TcpStream::connect((host.as_str(), port)).await?;
         stream.set_nodelay(true)?;
-        let Some(tls) = self.tls.as_ref().filter(|_| self.upstream.is_secure) else {
+        let Some(tls) = tls.as_ref().filter(|_| upstream.is_secure) else {
             return self.speak(stream).await;
         };
         let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
@@ -458,7 +546,7 @@ impl Pool {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        if self.upstream.is_h2c {
+        if self.connector.upstream.is_h2c {
             self.speak_http2(stream).await
         } else {
             self.speak_http1(stream).await
@@ -469,7 +557,7 @@ impl Pool {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let streams = self.limits.streams.max(1);
+        let streams = self.limits().streams.max(1);
         let window = STREAM_WINDOW.saturating_mul(streams);
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -478,8 +566,8 @@ impl Pool {
             .max_send_buf_size(BUFFER)
             .max_header_list_size(BUFFER as u32)
             // Detects a server that is gone while requests wait for it.
-            .keep_alive_interval(self.limits.idle / 2)
-            .keep_alive_timeout(self.limits.connect)
+            .keep_alive_interval(self.limits().idle / 2)
+            .keep_alive_timeout(self.limits().connect)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
@@ -496,9 +584,11 @@ impl Pool {
         let (counted, idle, limit) = (
             Arc::clone(&uses),
             Arc::downgrade(&self.idle),
-            self.limits.idle,
+            self.limits().idle,
         );
+        let counted = Counted::new(&self.connector.http2, usize::MAX);
         tokio::spawn(async move {
+            let _counted = counted;
             let mut before = 0;
             while time::timeout(limit, &mut running).await.is_err() {
                 if let Some(idle) = idle.upgrade() {
@@ -558,7 +648,7 @@ fn failure(
     let error = error.into_error();
     let fate = match (is_unsent, is_shared) {
         (true, true) => Fate::Unsent,
-        (true, false) => Fate::Unknown,
+        (true, false) => Fate::UnsentNew,
         (false, _) => sent(&error),
     };
     (fate, chain(&error))

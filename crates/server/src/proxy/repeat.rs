@@ -5,7 +5,11 @@
 //! | was not sent, since a connection that was shared or kept had closed | any request |
 //! | was not processed: a stream with `REFUSED_STREAM`, or above the last stream ID of a GOAWAY (RFC 9113 §6.8, §8.7) | any request |
 //! | met the end of a kept connection: not one byte of a response arrived | one with an idempotent method, once, on a new connection (RFC 9110 §9.2.2) |
+//! | met the end of a new connection, in the same way | one with an idempotent method, once, to another server |
+//! | could not be sent, since connecting failed | any request, to another server |
 //! | failed in another way | none |
+//!
+//! A request that this server did not process, whatever it tried, is sent to another one, if there is one that was not tried.
 //!
 //! All need the part of the body that was sent, which is [kept](super::body::Upload) up to 64 KiB. There are at most
 //! [`ATTEMPTS_MAX`] attempts, the last ones on connections of their own, which no other request can have used up.
@@ -25,10 +29,14 @@ const SHARED_MAX: u32 = 4;
 pub(super) enum Fate {
     /// The request was not sent.
     Unsent,
+    /// It was not sent, since a new connection ended: a failure of the server.
+    UnsentNew,
     /// The server did not process the request.
     Unprocessed,
     /// A kept connection ended before the first byte of the response.
     Ended,
+    /// A new connection did.
+    EndedNew,
     /// The server may have processed the request, or it cannot be processed.
     Unknown,
 }
@@ -59,19 +67,15 @@ impl Fate {
         // An error of the socket, or hyper closed the connection while the stream waited to be opened: no response
         // had begun.
         let is_end = source.is_some() || error.is_user();
-        if is_end && is_kept {
-            Self::Ended
-        } else {
-            Self::Unknown
-        }
+        Self::over_http1(is_kept, is_end)
     }
 
     /// The fate of a request that was sent over HTTP/1.1. `is_quiet`: nothing of a response arrived.
     pub(super) fn over_http1(is_kept: bool, is_quiet: bool) -> Self {
-        if is_kept && is_quiet {
-            Self::Ended
-        } else {
-            Self::Unknown
+        match (is_quiet, is_kept) {
+            (true, true) => Self::Ended,
+            (true, false) => Self::EndedNew,
+            (false, _) => Self::Unknown,
         }
     }
 }
@@ -99,10 +103,19 @@ impl Attempts {
         let is_repeatable = match fate {
             Fate::Unsent | Fate::Unprocessed => true,
             Fate::Ended => self.is_idempotent && self.ended.replace(sent).is_none(),
-            Fate::Unknown => false,
+            Fate::UnsentNew | Fate::EndedNew | Fate::Unknown => false,
         };
         self.count += u32::from(is_repeatable);
         is_repeatable && self.count <= ATTEMPTS_MAX
+    }
+
+    /// Whether the request may be sent to another server after the last attempt at one, with this fate.
+    pub(super) fn moves(&mut self, fate: Fate, sent: Instant) -> bool {
+        match fate {
+            Fate::Unsent | Fate::UnsentNew | Fate::Unprocessed => true,
+            Fate::EndedNew => self.is_idempotent && self.ended.replace(sent).is_none(),
+            Fate::Ended | Fate::Unknown => false,
+        }
     }
 
     /// The connection for the next attempt.

@@ -1,6 +1,9 @@
 use lastbyte_http3::Request;
 
-use super::{fields, upstream::Upstream};
+use super::{
+    fields,
+    upstream::{Server, Upstream},
+};
 use crate::handler::{Peer, Version};
 
 fn upstream(text: &str) -> Upstream {
@@ -12,21 +15,20 @@ fn upstream_urls_are_parsed_and_validated() {
     let expected = Upstream {
         is_secure: false,
         is_h2c: false,
-        host: "::1".into(),
-        port: 8080,
+        servers: vec![tcp("::1", 8080)],
         base: "/app".into(),
         takes_underscores: false,
     };
     assert_eq!(upstream("http://[::1]:8080/app/"), expected);
     let secure = upstream("https://example.com");
     assert_eq!(
-        (secure.is_secure, secure.port, secure.base.as_str()),
-        (true, 443, "")
+        (secure.is_secure, &secure.servers, secure.base.as_str()),
+        (true, &vec![tcp("example.com", 443)], "")
     );
     let clear = upstream("h2c://example.com");
     assert_eq!(
-        (clear.is_secure, clear.is_h2c, clear.port),
-        (false, true, 80)
+        (clear.is_secure, clear.is_h2c, clear.servers),
+        (false, true, vec![tcp("example.com", 80)])
     );
     for (text, what) in [
         ("example.com", "has an unknown scheme"),
@@ -34,10 +36,50 @@ fn upstream_urls_are_parsed_and_validated() {
         ("http://a:b@x/", "has credentials"),
         ("http://x/?a", "has a query"),
         ("http://", "is not a valid URL"),
+        ("unix:app.sock", "has no absolute path"),
+        ("http://a,", "`` is not a valid URL"),
+        ("http://a:1,b:2", "`b:2` has an unknown scheme"),
+        ("http://a,https://b", "different schemes"),
+        ("http://a,unix:/b,h2c://c", "different schemes"),
+        ("http://a/x,http://b/y", "different paths"),
+        ("http://a:80/x,http://b/x,http://a/x/", "has a server twice"),
     ] {
         let error = text.parse::<Upstream>().expect_err(text);
         assert!(error.to_string().contains(what), "{error}");
     }
+}
+
+fn tcp(host: &str, port: u16) -> Server {
+    Server::Tcp {
+        host: host.into(),
+        port,
+    }
+}
+
+#[test]
+fn several_upstream_urls_are_a_list_with_commas() {
+    let all = upstream("http://a:1/app,http://[::1]:2/app/,http://a/app");
+    let servers = [tcp("a", 1), tcp("::1", 2), tcp("a", 80)];
+    assert_eq!(
+        (all.servers.as_slice(), all.base.as_str()),
+        (&servers[..], "/app")
+    );
+    let socket = upstream("unix:/run/app.sock,http://a");
+    let servers = [Server::Unix("/run/app.sock".into()), tcp("a", 80)];
+    assert_eq!(socket.servers, servers);
+    assert_eq!(socket.authority(), "localhost");
+    let list = |count: u16| {
+        let urls = (1..=count).map(|port| format!("http://a:{port}"));
+        urls.collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(upstream(&list(32)).servers.len(), 32);
+    let error = list(33).parse::<Upstream>().expect_err("too many");
+    assert!(
+        error
+            .to_string()
+            .contains("has 33 servers (expected at most 32)"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,33 +1,51 @@
-//! The upstream server, as a URL.
+//! The upstream: one server, or several that are equal, as URLs.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
-/// A server to which requests are forwarded.
+/// The most servers of an upstream.
+pub const SERVERS_MAX: usize = 32;
+
+/// The servers to which requests are forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
     /// Whether TLS is used.
     pub is_secure: bool,
-    /// Whether it uses HTTP/2 in plaintext, with prior knowledge (RFC 9113 §3.3).
+    /// Whether they use HTTP/2 in plaintext, with prior knowledge (RFC 9113 §3.3).
     pub is_h2c: bool,
-    /// Its name or address; IPv6 addresses without brackets.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
+    /// The servers, at least one and at most [`SERVERS_MAX`].
+    pub servers: Vec<Server>,
     /// The prefix of each request's path, without a trailing slash.
     pub base: String,
     /// Whether fields with `_` in their names are forwarded. CGI and its successors read `_` as `-`.
     pub takes_underscores: bool,
 }
 
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// A host and a port.
+    Tcp {
+        /// Its name or address; IPv6 addresses without brackets.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+    /// The path of a socket (`AF_UNIX`).
+    Unix(PathBuf),
+}
+
 impl Upstream {
-    /// Its host and port as an authority, for requests without one.
+    /// The host and port of the first server as an authority, for requests without one.
     pub(super) fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
+        let Some(Server::Tcp { host, port }) = self.servers.first() else {
+            return "localhost".to_owned();
         };
-        match (self.is_secure, self.port) {
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.clone()
+        };
+        match (self.is_secure, port) {
             (true, 443) | (false, 80) => host,
             (_, port) => format!("{host}:{port}"),
         }
@@ -60,39 +78,84 @@ impl std::error::Error for UpstreamError {}
 impl std::str::FromStr for Upstream {
     type Err = UpstreamError;
 
+    /// A URL, or several with commas between them, which differ in host and port only.
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
-        let error = |what: &str| UpstreamError(format!("`{text}` {what}"));
-        let uri: http::Uri = text.parse().map_err(|_| error("is not a valid URL"))?;
-        let (is_secure, is_h2c) = match uri.scheme_str() {
-            Some("http") => (false, false),
-            Some("https") => (true, false),
-            Some("h2c") => (false, true),
-            _ => {
-                return Err(error(
-                    "has an unknown scheme (expected `http://`, `https://` or `h2c://`)",
-                ));
+        let mut urls = text.split(',').map(one);
+        let mut all = urls.next().unwrap_or_else(|| one(text))?;
+        for url in urls {
+            let mut url = url?;
+            let error =
+                |what: &str| UpstreamError(format!("`{text}` has URLs with different {what}"));
+            if (url.is_secure, url.is_h2c) != (all.is_secure, all.is_h2c) {
+                return Err(error("schemes (expected the same for all)"));
             }
-        };
-        let authority = uri.authority().ok_or_else(|| error("has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(error("has credentials, which are not supported"));
+            if url.base != all.base {
+                return Err(error("paths (expected the same for all)"));
+            }
+            if url
+                .servers
+                .iter()
+                .any(|server| all.servers.contains(server))
+            {
+                return Err(UpstreamError(format!("`{text}` has a server twice")));
+            }
+            all.servers.append(&mut url.servers);
         }
-        if uri.query().is_some() {
-            return Err(error("has a query, which is not supported"));
+        if all.servers.len() > SERVERS_MAX {
+            return Err(UpstreamError(format!(
+                "`{text}` has {} servers (expected at most {SERVERS_MAX})",
+                all.servers.len()
+            )));
         }
-        let host = authority.host().trim_matches(['[', ']']);
-        if host.is_empty() {
-            return Err(error("has no host"));
-        }
-        Ok(Self {
-            is_secure,
-            is_h2c,
-            host: host.to_owned(),
-            port: authority
-                .port_u16()
-                .unwrap_or(if is_secure { 443 } else { 80 }),
-            base: uri.path().trim_end_matches('/').to_owned(),
-            takes_underscores: false,
-        })
+        Ok(all)
     }
+}
+
+/// One URL.
+fn one(text: &str) -> Result<Upstream, UpstreamError> {
+    let error = |what: &str| UpstreamError(format!("`{text}` {what}"));
+    let of = |(is_secure, is_h2c), server, base: &str| Upstream {
+        is_secure,
+        is_h2c,
+        servers: vec![server],
+        base: base.trim_end_matches('/').to_owned(),
+        takes_underscores: false,
+    };
+    if let Some(path) = text.strip_prefix("unix:") {
+        if !path.starts_with('/') {
+            return Err(error(
+                "has no absolute path (expected `unix:/run/app.sock`)",
+            ));
+        }
+        return Ok(of((false, false), Server::Unix(path.into()), ""));
+    }
+    let uri: http::Uri = text.parse().map_err(|_| error("is not a valid URL"))?;
+    let (is_secure, is_h2c) = match uri.scheme_str() {
+        Some("http") => (false, false),
+        Some("https") => (true, false),
+        Some("h2c") => (false, true),
+        _ => {
+            return Err(error(
+                "has an unknown scheme (expected `http://`, `https://`, `h2c://` or `unix:/`)",
+            ));
+        }
+    };
+    let authority = uri.authority().ok_or_else(|| error("has no host"))?;
+    if authority.as_str().contains('@') {
+        return Err(error("has credentials, which are not supported"));
+    }
+    if uri.query().is_some() {
+        return Err(error("has a query, which is not supported"));
+    }
+    let host = authority.host().trim_matches(['[', ']']);
+    if host.is_empty() {
+        return Err(error("has no host"));
+    }
+    let server = Server::Tcp {
+        host: host.to_owned(),
+        port: authority
+            .port_u16()
+            .unwrap_or(if is_secure { 443 } else { 80 }),
+    };
+    Ok(of((is_secure, is_h2c), server, uri.path()))
 }

@@ -1,4 +1,4 @@
-//! The threads that serve HTTP/1.1 and 2, each with a current-thread runtime of its own.
+//! Threads with a current-thread runtime each: those that serve HTTP/1.1 and 2, and those of a proxy for HTTP/3.
 //!
 //! # Decisions
 //!
@@ -9,7 +9,12 @@
 //!   than handing the read to another thread. A read from a slow disk delays the other connections of the thread, and
 //!   tokio's budget of each task returns to them after a bounded number of socket operations.
 
-use std::{io, thread};
+use std::{
+    cell::OnceCell,
+    io,
+    sync::{Arc, Weak},
+    thread,
+};
 
 use tokio::{
     runtime::{self, Handle},
@@ -20,17 +25,43 @@ use tokio::{
 /// Time limit for blocking tasks of handlers when a thread ends.
 const BLOCKING_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// Identifies one of these threads.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadId(Weak<()>);
+
+impl ThreadId {
+    /// Whether the thread still runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl PartialEq for ThreadId {
+    fn eq(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+}
+
+thread_local! {
+    static CURRENT: OnceCell<Arc<()>> = const { OnceCell::new() };
+}
+
+/// The present thread, if it is one of these.
+pub(crate) fn current() -> Option<ThreadId> {
+    CURRENT.with(|current| current.get().map(|thread| ThreadId(Arc::downgrade(thread))))
+}
+
 /// All threads. They end when this is dropped.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     handles: Vec<Handle>,
     joins: Vec<thread::JoinHandle<()>>,
     end: watch::Sender<()>,
 }
 
 impl Threads {
-    /// Starts at least one.
-    pub(super) fn start(count: usize) -> io::Result<Self> {
+    /// Starts at least one, with this name and a number.
+    pub(crate) fn start(name: &str, count: usize) -> io::Result<Self> {
         let (end, ended) = watch::channel(());
         let mut threads = Self {
             handles: Vec::new(),
@@ -44,23 +75,24 @@ impl Threads {
             threads.handles.push(runtime.handle().clone());
             let mut ended = ended.clone();
             let run = move || {
+                CURRENT.with(|current| _ = current.set(Arc::default()));
                 // An error: the sender was dropped, which is the end.
                 while runtime.block_on(ended.changed()).is_ok() {}
                 runtime.shutdown_timeout(BLOCKING_TIMEOUT);
             };
-            let thread = thread::Builder::new().name(format!("tcp-{number}"));
+            let thread = thread::Builder::new().name(format!("{name}-{number}"));
             threads.joins.push(thread.spawn(run)?);
         }
         Ok(threads)
     }
 
     /// Where tasks are spawned, for each thread.
-    pub(super) fn handles(&self) -> &[Handle] {
+    pub(crate) fn handles(&self) -> &[Handle] {
         &self.handles
     }
 
     /// Runs until `last` is complete, then drops all tasks, and waits for the threads.
-    pub(super) fn end_after(self, last: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn end_after(self, last: impl Future<Output = ()> + Send + 'static) {
         let Self {
             handles,
             joins,
@@ -116,7 +148,7 @@ mod tests {
 
     #[test]
     fn each_handle_runs_its_tasks_on_its_own_thread() {
-        let threads = Threads::start(3).expect("threads");
+        let threads = Threads::start("tcp", 3).expect("threads");
         let mut ids = Vec::new();
         for handle in threads.handles() {
             let (send, receive) = oneshot::channel();
@@ -136,7 +168,7 @@ mod tests {
 
     #[test]
     fn threads_end_after_the_given_task_and_drop_pending_ones() {
-        let threads = Threads::start(2).expect("threads");
+        let threads = Threads::start("tcp", 2).expect("threads");
         let dropped = pending_tasks(&threads);
         let dropped_before = Arc::clone(&dropped);
         let (send, receive) = oneshot::channel();
@@ -149,7 +181,7 @@ mod tests {
 
     #[test]
     fn threads_end_when_they_are_dropped() {
-        let mut threads = Threads::start(2).expect("threads");
+        let mut threads = Threads::start("tcp", 2).expect("threads");
         let dropped = pending_tasks(&threads);
         let joins = std::mem::take(&mut threads.joins);
         drop(threads);

@@ -178,7 +178,7 @@ impl Scene {
             .expect("a runtime");
         let upstream = Upstream::default();
         let opened = Arc::clone(&upstream.opened);
-        let connect = move || {
+        let connect = move |_: &_| {
             let (near, far) = duplex(IN_FLIGHT);
             opened.lock().expect("no panic").push(far);
             Ok(near)
@@ -191,7 +191,7 @@ impl Scene {
         let proxy = {
             let _context = runtime.enter();
             let url = url.parse().expect("a URL");
-            Proxy::over(url, LIMITS, runtime.handle().clone(), connect)
+            Proxy::over(url, LIMITS, runtime.handle().clone(), 0, connect)
         };
         Self {
             world: World::with(2, |scripted| Arc::new(Counted { proxy, scripted })),

@@ -22,6 +22,7 @@ mod proxy;
 mod repeats;
 mod replay;
 mod routes;
+mod servers;
 mod serving;
 mod threads;
 mod upstream;

@@ -324,6 +324,20 @@ fn a_server_that_refuses_every_stream_is_asked_eight_times() {
 }
 
 #[test]
+fn rfc9113_8_7_a_request_that_a_server_refuses_is_sent_to_another() {
+    let (address, _) = echo();
+    let (relay, refuses) = Relay::start(0, Beyond::Refused(0), usize::MAX, address);
+    let (_, good) = Relay::start(usize::MAX, Beyond::Refused(0), 0, address);
+    let serving = front_of(&format!("{refuses},{good}"), Limits::default());
+    for _ in 0..2 {
+        let answer = ask(&serving, "POST", "/", "body");
+        assert_eq!(answer.status, 200, "{:?}", answer.field("proxy-status"));
+    }
+    assert_eq!(relay.dropped(), 16);
+    serving.end();
+}
+
+#[test]
 fn a_refused_body_that_is_no_longer_held_is_not_sent_again() {
     let (address, _) = echo();
     let (relay, url) = Relay::start(0, Beyond::Refused(150_000), usize::MAX, address);

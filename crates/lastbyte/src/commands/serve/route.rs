@@ -30,7 +30,7 @@ pub(super) enum Target {
 }
 
 impl Route {
-    /// The upstream server, if it is one.
+    /// The upstream servers, if it has some.
     pub(super) const fn upstream(&self) -> Option<&Upstream> {
         match &self.target {
             Target::Upstream(upstream) => Some(upstream),
@@ -65,7 +65,7 @@ impl FromStr for Route {
             }
             "sink" => Target::Sink,
             "generated" => Target::Generated,
-            url if url.contains("://") => Target::Upstream(
+            url if url.contains("://") || url.starts_with("unix:") => Target::Upstream(
                 url.parse()
                     .map_err(|error: UpstreamError| error.to_string())?,
             ),

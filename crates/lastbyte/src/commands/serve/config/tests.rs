@@ -187,6 +187,12 @@ fn errors_name_the_line() {
         ),
         ("header = \"content-length: 5\"", "set by the server"),
         ("http = [\"4\"]", "`serve.toml` line 1: invalid value '4'"),
+        (
+            "route = [\"/a=http://a,http://b\", \"/b=http://a,https://b\"]",
+            "`serve.toml` line 1: invalid value '/b=http://a,https://b' for '--route <ROUTE>': `http://a,https://b` has URLs \
+             with different schemes",
+        ),
+        ("proxy = \"unix:app.sock\"", "has no absolute path"),
         ("listen = ", "TOML parse error at line 1"),
     ] {
         let error = merged(text, &[]).expect_err(text);

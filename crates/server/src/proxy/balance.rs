@@ -1,0 +1,245 @@
+//! Which server of an upstream receives a request, and which are out.
+//!
+//! Pure: time and random numbers are arguments. [`Balance`] is the state behind a lock, [`Turn`] a request that counts
+//! as outstanding until it is dropped.
+//!
+//! # Choice
+//!
+//! One candidate is the next server in turn, the other is random: the one with fewer outstanding requests receives the
+//! request, and the one in turn if both have as many. So an idle upstream is used in turn, and a slow server gets fewer
+//! requests without a comparison of all.
+//!
+//! # Health
+//!
+//! A server is *out* after a failed connect, or after [`FAILURES_MAX`] consecutive requests that failed without a
+//! response. It is out for 1 s, and for twice as long each time it fails again, up to [`OUT_MAX`], of which a random
+//! part of up to a half is left out, so that several proxies do not try at the same moment. After that, one request
+//! tries it: a response with any status brings it back, and a failure puts it out again. While all servers are out, they
+//! receive requests as if none was, so that no request waits when they come back.
+//!
+//! Clients cannot put a server out as long as it answers others: requests that fail have to follow each other.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use lastbyte_units::SplitMix64;
+use tokio::time::Instant;
+
+/// Consecutive failures that put a server out.
+pub(super) const FAILURES_MAX: u32 = 3;
+/// How long a server is out the first time.
+const OUT_MIN: Duration = Duration::from_secs(1);
+/// How long a server is out at most.
+pub(super) const OUT_MAX: Duration = Duration::from_secs(32);
+
+/// The servers that a request was sent to, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tried(u32);
+
+impl Tried {
+    pub(super) const fn has(self, server: usize) -> bool {
+        self.0 >> server & 1 != 0
+    }
+
+    pub(super) const fn add(&mut self, server: usize) {
+        self.0 |= 1 << server;
+    }
+}
+
+/// Whether a server receives requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Up,
+    /// No request before this time.
+    Out(Duration),
+    /// One request tries it.
+    Trial,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    outstanding: usize,
+    /// Consecutive failures.
+    failures: u32,
+    /// How often it was put out since its last response.
+    outs: u32,
+    health: Health,
+}
+
+/// The state of all servers.
+#[derive(Debug)]
+struct State {
+    servers: Vec<Server>,
+    /// The server whose turn it is.
+    next: usize,
+    random: SplitMix64,
+}
+
+impl State {
+    fn new(count: usize, seed: u64) -> Self {
+        let server = Server {
+            outstanding: 0,
+            failures: 0,
+            outs: 0,
+            health: Health::Up,
+        };
+        Self {
+            servers: vec![server; count.max(1)],
+            next: 0,
+            random: SplitMix64::new(seed),
+        }
+    }
+
+    /// A random index below `len`, which is small.
+    fn below(&mut self, len: usize) -> usize {
+        (self.random.number() % len.max(1) as u64) as usize
+    }
+
+    /// The server for a request, which counts as outstanding, and whether the request is its trial. `None` if none is left
+    /// that is up or due for a trial, or, with `may_be_out`, none at all.
+    fn choose(&mut self, now: Duration, tried: Tried, may_be_out: bool) -> Option<(usize, bool)> {
+        let is_due = |server: &Server| matches!(server.health, Health::Out(until) if until <= now);
+        let count = self.servers.len();
+        let untried = (0..count).filter(|index| !tried.has(*index));
+        if let Some(index) = untried.clone().find(|index| is_due(&self.servers[*index])) {
+            self.servers[index].health = Health::Trial;
+            self.servers[index].outstanding += 1;
+            return Some((index, true));
+        }
+        let up = untried
+            .clone()
+            .filter(|index| self.servers[*index].health == Health::Up);
+        let mut candidates: Vec<usize> = up.collect();
+        if candidates.is_empty() && may_be_out {
+            candidates = untried.collect();
+        }
+        let is_next = |index: &&usize| **index >= self.next;
+        let first = *candidates.iter().find(is_next).or(candidates.first())?;
+        let mut chosen = first;
+        if candidates.len() > 1 {
+            candidates.retain(|index| *index != first);
+            let other = candidates[self.below(candidates.len())];
+            if self.servers[other].outstanding < self.servers[first].outstanding {
+                chosen = other;
+            }
+        }
+        self.next = (first + 1) % count;
+        self.servers[chosen].outstanding += 1;
+        Some((chosen, false))
+    }
+
+    /// A request ended, in whatever way; `is_trial` if it was to try the server.
+    fn end(&mut self, index: usize, is_trial: bool, now: Duration) {
+        let server = &mut self.servers[index];
+        server.outstanding = server.outstanding.saturating_sub(1);
+        if is_trial && server.health == Health::Trial {
+            // The client left before it was known: the next request is the trial.
+            server.health = Health::Out(now);
+        }
+    }
+
+    /// The server has responded.
+    fn succeed(&mut self, index: usize) {
+        let server = &mut self.servers[index];
+        (server.failures, server.outs, server.health) = (0, 0, Health::Up);
+    }
+
+    /// A request failed without a response; `is_connect` if there was no connection.
+    fn fail(&mut self, index: usize, is_connect: bool, now: Duration) {
+        let server = &mut self.servers[index];
+        server.failures = server.failures.saturating_add(1);
+        let is_out = match server.health {
+            Health::Up => is_connect || server.failures >= FAILURES_MAX,
+            Health::Trial => true,
+            // It was sent before, or while all servers were out.
+            Health::Out(_) => false,
+        };
+        if is_out {
+            let longest = OUT_MAX.min(OUT_MIN * (1 << server.outs.min(16)));
+            server.outs = server.outs.saturating_add(1);
+            server.failures = 0;
+            let part = self.random.number() as u32;
+            let span = longest.saturating_sub(longest / 2 * (part >> 16) / (1 << 16));
+            self.servers[index].health = Health::Out(now + span);
+        }
+    }
+}
+
+/// The servers of an upstream.
+#[derive(Debug)]
+pub(super) struct Balance {
+    began: Instant,
+    /// `None` for one server, which is never out.
+    state: Option<Mutex<State>>,
+}
+
+impl Balance {
+    /// To be called in the context of the runtime whose time counts.
+    pub(super) fn new(count: usize, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            state: (count > 1).then(|| Mutex::new(State::new(count, seed))),
+        })
+    }
+
+    fn state(&self) -> Option<MutexGuard<'_, State>> {
+        let state = self.state.as_ref()?;
+        Some(state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A server for a request, that was not tried. `may_be_out`: also if all of them are out.
+    pub(super) fn choose(self: &Arc<Self>, tried: Tried, may_be_out: bool) -> Option<Turn> {
+        let (server, is_trial) = match self.state() {
+            Some(mut state) => state.choose(self.began.elapsed(), tried, may_be_out)?,
+            None if tried.has(0) => return None,
+            None => (0, false),
+        };
+        Some(Turn {
+            balance: Arc::clone(self),
+            server,
+            is_trial,
+        })
+    }
+
+    /// A request to this server failed without a response; `is_connect` if there was no connection.
+    pub(super) fn fail(&self, server: usize, is_connect: bool) {
+        if let Some(mut state) = self.state() {
+            state.fail(server, is_connect, self.began.elapsed());
+        }
+    }
+}
+
+/// A request that a server was chosen for, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn {
+    balance: Arc<Balance>,
+    server: usize,
+    is_trial: bool,
+}
+
+impl Turn {
+    /// The index of the server.
+    pub(super) const fn server(&self) -> usize {
+        self.server
+    }
+
+    /// The server has responded.
+    pub(super) fn succeed(&self) {
+        if let Some(mut state) = self.balance.state() {
+            state.succeed(self.server);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.balance.state() {
+            state.end(self.server, self.is_trial, self.balance.began.elapsed());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

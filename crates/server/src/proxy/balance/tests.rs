@@ -1,0 +1,246 @@
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What a server is, in the simplest way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Model {
+    outstanding: usize,
+    failures: u32,
+    outs: u32,
+    out_until: Option<Duration>,
+    is_on_trial: bool,
+}
+
+impl Model {
+    fn is_up(&self) -> bool {
+        self.out_until.is_none() && !self.is_on_trial
+    }
+}
+
+/// The state under test beside the models, and the requests in flight.
+struct Scene {
+    state: State,
+    models: Vec<Model>,
+    /// Server, and whether it is its trial.
+    requests: Vec<(usize, bool)>,
+    now: Duration,
+    /// The server whose turn it is.
+    next: usize,
+}
+
+impl Scene {
+    fn new(count: usize, seed: u64) -> Self {
+        Self {
+            state: State::new(count, seed),
+            models: vec![Model::default(); count],
+            requests: Vec::new(),
+            now: Duration::ZERO,
+            next: 0,
+        }
+    }
+
+    fn choose(&mut self, tried: Tried, may_be_out: bool) {
+        let now = self.now;
+        let chosen = self.state.choose(now, tried, may_be_out);
+        let untried: Vec<_> = (0..self.models.len())
+            .filter(|it| !tried.has(*it))
+            .collect();
+        let of = |is: &dyn Fn(&Model) -> bool| -> Vec<usize> {
+            let all = untried.iter().copied();
+            all.filter(|it| is(&self.models[*it])).collect()
+        };
+        let due = of(&|model| model.out_until.is_some_and(|until| until <= now));
+        if let Some(first) = due.first() {
+            assert_eq!(chosen, Some((*first, true)), "due");
+            self.models[*first].out_until = None;
+            self.models[*first].is_on_trial = true;
+        } else {
+            let mut candidates = of(&Model::is_up);
+            if candidates.is_empty() && may_be_out {
+                candidates = untried.clone();
+            }
+            let later = candidates.iter().find(|it| **it >= self.next);
+            let Some(in_turn) = later.or(candidates.first()) else {
+                assert_eq!(chosen, None);
+                return;
+            };
+            let (server, is_trial) = chosen.expect("a server");
+            let outstanding = |it: usize| self.models[it].outstanding;
+            assert!(!is_trial && candidates.contains(&server));
+            assert!(server == *in_turn || outstanding(server) < outstanding(*in_turn));
+            self.next = (in_turn + 1) % self.models.len();
+        }
+        let chosen = chosen.expect("a server");
+        self.models[chosen.0].outstanding += 1;
+        self.requests.push(chosen);
+    }
+
+    fn succeed(&mut self, server: usize) {
+        self.state.succeed(server);
+        let outstanding = self.models[server].outstanding;
+        self.models[server] = Model {
+            outstanding,
+            ..Model::default()
+        };
+    }
+
+    fn fail(&mut self, server: usize, is_connect: bool) {
+        self.state.fail(server, is_connect, self.now);
+        let model = &mut self.models[server];
+        model.failures += 1;
+        let enough = is_connect || model.failures == 3;
+        if model.is_on_trial || (model.is_up() && enough) {
+            let Health::Out(until) = self.state.servers[server].health else {
+                panic!("{server} is not out");
+            };
+            let longest = SECOND * [1, 2, 4, 8, 16, 32][model.outs.min(5) as usize];
+            let span = until.saturating_sub(self.now);
+            assert!(
+                span > longest / 2 && span <= longest,
+                "{span:?} of {longest:?}"
+            );
+            *model = Model {
+                outstanding: model.outstanding,
+                outs: model.outs + 1,
+                out_until: Some(until),
+                ..Model::default()
+            };
+        }
+    }
+
+    fn end(&mut self, request: usize) {
+        let (server, is_trial) = self.requests.swap_remove(request);
+        self.state.end(server, is_trial, self.now);
+        let model = &mut self.models[server];
+        model.outstanding -= 1;
+        if is_trial && model.is_on_trial {
+            model.is_on_trial = false;
+            model.out_until = Some(self.now);
+        }
+    }
+
+    fn check(&self) {
+        for (server, model) in self.state.servers.iter().zip(&self.models) {
+            assert_eq!(server.outstanding, model.outstanding);
+            let health = match (model.out_until, model.is_on_trial) {
+                (Some(until), _) => Health::Out(until),
+                (None, true) => Health::Trial,
+                (None, false) => Health::Up,
+            };
+            assert_eq!(server.health, health);
+        }
+        let trials = |server: usize| {
+            let all = self.requests.iter();
+            all.filter(|it| **it == (server, true)).count()
+        };
+        for (number, model) in self.models.iter().enumerate() {
+            assert!(
+                !model.is_on_trial || trials(number) > 0,
+                "a trial without a request"
+            );
+        }
+    }
+}
+
+#[test]
+fn any_sequence_of_events_agrees_with_a_naive_model() {
+    for seed in 0..300 {
+        let mut random = SplitMix64::stream(seed, 1);
+        let mut below = |len: usize| (random.number() % len as u64) as usize;
+        let mut scene = Scene::new(2 + below(4), seed);
+        for _ in 0..300 {
+            let in_flight = scene.requests.len();
+            match below(8) {
+                0..=2 => {
+                    let mut tried = Tried::default();
+                    for server in 0..scene.models.len() {
+                        if below(4) == 0 {
+                            tried.add(server);
+                        }
+                    }
+                    scene.choose(tried, below(2) == 0);
+                }
+                3 if in_flight > 0 => {
+                    let request = below(in_flight);
+                    scene.succeed(scene.requests[request].0);
+                }
+                4 | 5 if in_flight > 0 => {
+                    let request = below(in_flight);
+                    scene.fail(scene.requests[request].0, below(2) == 0);
+                }
+                6 if in_flight > 0 => scene.end(below(in_flight)),
+                _ => scene.now += Duration::from_millis(below(3000) as u64),
+            }
+            scene.check();
+        }
+        while !scene.requests.is_empty() {
+            scene.end(0);
+        }
+        scene.check();
+    }
+}
+
+/// The servers of some requests, which all stay outstanding.
+fn servers(state: &mut State, count: usize) -> Vec<usize> {
+    let choose = || state.choose(Duration::ZERO, Tried::default(), true);
+    let chosen: Option<Vec<_>> = std::iter::repeat_with(choose).take(count).collect();
+    chosen
+        .expect("servers")
+        .into_iter()
+        .map(|it| it.0)
+        .collect()
+}
+
+#[test]
+fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
+    let mut state = State::new(3, 1);
+    assert_eq!(servers(&mut state, 6), [0, 1, 2, 0, 1, 2]);
+    let mut state = State::new(3, 1);
+    state.servers[1].outstanding = 100;
+    let chosen = servers(&mut state, 60);
+    let share = chosen.iter().filter(|server| **server == 1).count();
+    assert_eq!(
+        share, 0,
+        "another server is compared each time, and has fewer"
+    );
+}
+
+#[test]
+fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
+    let mut state = State::new(2, 7);
+    let (mut now, mut tried) = (Duration::ZERO, Tried::default());
+    tried.add(1);
+    let mut spans = Vec::new();
+    for _ in 0..40 {
+        state.fail(0, true, now);
+        let Health::Out(until) = state.servers[0].health else {
+            panic!("it is not out");
+        };
+        assert_eq!(state.choose(now, tried, false), None);
+        spans.push(until.saturating_sub(now));
+        now = until;
+        assert_eq!(state.choose(now, tried, false), Some((0, true)));
+        assert_eq!(state.choose(now, tried, false), None, "one trial at a time");
+        // Another that was sent before does not count.
+        state.end(0, false, now);
+    }
+    assert!(spans[0] <= SECOND && spans.iter().all(|span| *span <= OUT_MAX));
+    assert!(spans[6..].iter().all(|span| *span > OUT_MAX / 2));
+    assert_ne!(spans[10], spans[11], "jitter");
+    state.succeed(0);
+    state.fail(0, true, now);
+    assert!(matches!(state.servers[0].health, Health::Out(until) if until <= now + SECOND));
+}
+
+#[test]
+fn failures_among_responses_put_no_server_out() {
+    let mut state = State::new(2, 7);
+    for _ in 0..100 {
+        for _ in 1..FAILURES_MAX {
+            state.fail(0, false, Duration::ZERO);
+        }
+        state.succeed(0);
+    }
+    assert_eq!(state.servers[0].health, Health::Up);
+}
