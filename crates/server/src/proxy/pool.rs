@@ -586,9 +586,9 @@ impl Pool {
             Arc::downgrade(&self.idle),
             self.limits().idle,
         );
-        let counted = Counted::new(&self.connector.http2, usize::MAX);
+        let open = Counted::new(&self.connector.http2, usize::MAX);
         tokio::spawn(async move {
-            let _counted = counted;
+            let _open = open;
             let mut before = 0;
             while time::timeout(limit, &mut running).await.is_err() {
                 if let Some(idle) = idle.upgrade() {
