@@ -21,7 +21,7 @@ mod received;
 
 pub(crate) use self::connect::tls_failure;
 pub use self::{
-    exchange::{is_cut_off, is_unprocessed},
+    exchange::is_unprocessed,
     half_open::{HalfOpen, WriteError},
     received::Received,
 };

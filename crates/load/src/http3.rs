@@ -50,7 +50,7 @@ mod crypto;
 mod migration;
 mod refusal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod world;
 
@@ -319,12 +319,11 @@ impl<'a> Http3Load<'a> {
                 body: settings.body.clone(),
             }
         });
-        let phase = match settings.mix {
-            None => Phase::Waiting(Time::ZERO),
-            Some(_) => Phase::Idle,
-        };
-        let clients = (0..count).map(|_| Client {
-            phase,
+        let clients = (0..count).map(|index| Client {
+            phase: match settings.mix {
+                None => Phase::Waiting(state.connects_at(index)),
+                Some(_) => Phase::Idle,
+            },
             handle: None,
             http3: http3::Connection::client(&settings.client.http3),
             in_flight: VecDeque::with_capacity(streams),
@@ -748,11 +747,7 @@ impl<'a> Http3Load<'a> {
                 }
                 _ => continue,
             }
-            let limit = self.state.settings.active_timeout;
-            if limit.is_some_and(|limit| self.clients[index].started + limit <= now) {
-                let why = "the time limit of the connection was reached";
-                self.on_connection_failed(now, index, Cause::Timeout, why);
-            } else if let Phase::Draining(why) = self.clients[index].phase
+            if let Phase::Draining(why) = self.clients[index].phase
                 && self.clients[index].in_flight.is_empty()
             {
                 self.on_connection_failed(now, index, Cause::Error, why);

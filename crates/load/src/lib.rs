@@ -11,16 +11,15 @@
 //!     client: lastbyte_client::Settings::new(Config::new("cubic".parse()?)),
 //!     version: Version::Http3,
 //!     requests: vec![Request { url: "https://localhost:4433/".parse()?, weight: 1 }],
-//!     method: None,
 //!     fields: lastbyte_http3::Fields::new(),
 //!     body: None,
 //!     amount: Amount::Requests(1000),
 //!     arrivals: Arrivals::Poisson { rate: 100.0 },
 //!     connections: 10,
+//!     connect_rate: None,
 //!     streams: 10,
 //!     threads: 1,
 //!     timeout: Duration::from_secs(30),
-//!     active_timeout: None,
 //!     handshake: Handshake::Full,
 //!     mix: None,
 //!     migrate: None,
@@ -44,7 +43,7 @@
 //! | [`mix`] | how requests get their connections: handshakes and weights |
 //! | [`recorder`] | counts and measurements of a thread |
 //! | [`timeline`] | latencies and failures over the time of a run |
-//! | [`report`] | the final table, JSON and CSV |
+//! | [`report`] | the final table, and JSON |
 //! | [`settings`], [`run`](run()) | settings, progress and interruption; threads and their results |
 //! | `target`, `sessions` | the server's address; TLS sessions |
 //! | [`Error`] | why a run could not start |
@@ -52,7 +51,7 @@
 //! | `http3` | the engine for HTTP/3: an application of `lastbyte-driver` |
 //! | `connection_log` | a line per connection, from the engine of HTTP/3 |
 //! | `network` | connections over model paths, for the engine of HTTP/3 |
-//! | `tcp` | the engine for HTTP/1.1 and 2: hyper's connections on a runtime of each thread |
+//! | `tcp` | the engine for HTTP/1.1 and 2: connections of hyper and of the `h2` crate on a runtime of each thread |
 //!
 //! The first five are pure: time and randomness are arguments.
 //!

@@ -1,4 +1,4 @@
-//! The output at the end of a run: h2load's table with additions, JSON, or CSV.
+//! The output at the end of a run: h2load's table with additions, or JSON.
 
 mod json;
 mod text;

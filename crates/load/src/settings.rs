@@ -79,11 +79,9 @@ pub struct Settings {
     pub version: Version,
     /// The requests, at least one, in the order in which each connection sends them.
     pub requests: Vec<Request>,
-    /// The method. Default: GET, or POST with a body.
-    pub method: Option<String>,
     /// The header fields of all requests.
     pub fields: Fields,
-    /// The body of all requests.
+    /// The body of all requests. With one, they are POST requests, and otherwise GET requests.
     pub body: Option<Arc<[u8]>>,
     /// The length of the run.
     pub amount: Amount,
@@ -91,14 +89,14 @@ pub struct Settings {
     pub arrivals: Arrivals,
     /// The number of connections, at least 1.
     pub connections: usize,
+    /// The connections that all threads together open per second, at equal intervals. Default: none, and all are opened at once.
+    pub connect_rate: Option<f64>,
     /// The most requests in progress on a connection, at least 1. HTTP/1.1 has one.
     pub streams: usize,
     /// The number of threads, at least 1 and at most the number of connections.
     pub threads: usize,
     /// The time limit of a request.
     pub timeout: Duration,
-    /// The time after which a connection is closed, with all requests on it. Default: none.
-    pub active_timeout: Option<Duration>,
     /// The handshake of further connections. The first connection of each client has a full handshake.
     pub handshake: Handshake,
     /// How each request gets its connection. Default: all requests of a client use one connection.
@@ -118,12 +116,8 @@ pub struct Settings {
 impl Settings {
     /// The method of the requests.
     #[must_use]
-    pub fn method(&self) -> &str {
-        match &self.method {
-            Some(method) => method,
-            None if self.body.is_some() => "POST",
-            None => "GET",
-        }
+    pub const fn method(&self) -> &'static str {
+        if self.body.is_some() { "POST" } else { "GET" }
     }
 
     /// Whether connections resume TLS sessions.
@@ -173,12 +167,11 @@ impl Settings {
                 "0-RTT is not supported over {version} (expected HTTP/3)"
             ));
         }
-        let is_safe = matches!(self.method(), "GET" | "HEAD" | "OPTIONS") && self.body.is_none();
-        if self.uses_zero_rtt() && !is_safe {
-            return wrong(format!(
-                "a {} request cannot be sent in 0-RTT, since it could be replayed (expected GET, HEAD or OPTIONS without a body)",
-                self.method()
-            ));
+        if self.uses_zero_rtt() && self.body.is_some() {
+            return wrong(
+                "a POST request cannot be sent in 0-RTT, since it could be replayed (expected no body)"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

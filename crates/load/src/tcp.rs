@@ -1,22 +1,24 @@
-//! HTTP/1.1 and HTTP/2: hyper's connections on a runtime of each thread.
+//! HTTP/1.1 and HTTP/2: connections of hyper and of the `h2` crate on a runtime of each thread.
 //!
 //! A connection has a task for each of its streams, which sends one request after the other; there is no task per request.
-//! hyper allocates for each request; the tasks here do not.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `arrivals` | the streams of an open loop that wait for a request, and the timer |
 //! | `connect` | TCP, TLS and the handshake of HTTP |
+//! | `exchange` | a request, its response and its time limit |
 
 mod arrivals;
 mod connect;
+mod exchange;
+#[cfg(test)]
+mod tests;
 
 use core::{cell::RefCell, error::Error};
 use std::{io, rc::Rc, sync::Arc};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::{Response, body::Incoming};
+use hyper::Response;
 use lastbyte_client::{Failure, Tls, Versions};
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
@@ -29,7 +31,8 @@ use tokio::{
 
 use self::{
     arrivals::Arrivals,
-    connect::{Message, Sender, Server, TlsConfigs, chain},
+    connect::{Server, TlsConfigs},
+    exchange::{Body, ExchangeError, Message, Progress, Sender, TimeLimit},
 };
 use crate::{
     dispatcher::Due,
@@ -81,39 +84,6 @@ struct Client {
     pending: Vec<Due>,
     /// Whether the server has refused a request since the connection was established: no other is sent on it.
     is_refusing: bool,
-}
-
-/// Why there is no complete response.
-struct ExchangeError {
-    why: String,
-    progress: Progress,
-}
-
-/// How far a request without a response has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// It was not sent.
-    Unsent,
-    /// The server did not process it (RFC 9113 §8.7): it refused the stream, or shut down before.
-    Refused,
-    /// The server may have processed it.
-    Sent,
-}
-
-impl From<hyper::Error> for ExchangeError {
-    fn from(error: hyper::Error) -> Self {
-        let is_unprocessed = lastbyte_client::is_unprocessed(&error);
-        Self {
-            why: chain(&error),
-            progress: if is_unprocessed && error.is_canceled() {
-                Progress::Unsent
-            } else if is_unprocessed {
-                Progress::Refused
-            } else {
-                Progress::Sent
-            },
-        }
-    }
 }
 
 /// Runs the connections of a thread until the end of the run.
@@ -201,9 +171,13 @@ fn messages(settings: &Settings) -> io::Result<Vec<Message>> {
         }
         let body = settings.body.as_ref();
         let body = body.map_or_else(Bytes::new, |body| Bytes::copy_from_slice(body));
-        builder
-            .body(Full::new(body))
-            .map_err(|error| invalid(&error))
+        // hyper adds it over HTTP/1.1.
+        let has_length = settings.fields.get("content-length").is_some();
+        if !is_http1 && !has_length && settings.body.is_some() {
+            builder = builder.header("content-length", body.len());
+        }
+        let head = builder.body(()).map_err(|error| invalid(&error))?;
+        Ok(Message { head, body })
     });
     messages.collect()
 }
@@ -268,6 +242,11 @@ impl Shared {
     async fn keep_connected(self: Rc<Self>, index: usize) {
         // An open loop without a mix starts when all connections are established.
         let mut is_wanted = self.settings.mix.is_none();
+        let at = self.state.borrow().connects_at(index);
+        let wait = at.since(self.clock.now());
+        if is_wanted && !wait.is_zero() {
+            sleep(wait).await;
+        }
         loop {
             if !is_wanted {
                 self.set_settled(index);
@@ -277,15 +256,7 @@ impl Shared {
                 self.set_pending(index, due);
             }
             is_wanted = false;
-            let limit = self.settings.active_timeout;
-            let used = self.use_connection(index);
-            let result = match limit {
-                None => used.await,
-                Some(limit) => timeout(limit, used).await.unwrap_or_else(|_| {
-                    let why = "the time limit of the connection was reached";
-                    Err((Cause::Timeout, why.to_owned()))
-                }),
-            };
+            let result = self.use_connection(index).await;
             let now = self.clock.now();
             let Err((cause, why)) = result else {
                 if self.settings.mix.is_none() {
@@ -401,7 +372,7 @@ impl Shared {
                 ended = connection.driver.join_next(), if !connection.driver.is_empty() => {
                     // The reason, which the requests do not know.
                     let why = match ended {
-                        Some(Ok(Err(error))) => chain(&error),
+                        Some(Ok(Err(why))) => why,
                         _ => CLOSED.to_owned(),
                     };
                     failed = Some(why);
@@ -486,11 +457,9 @@ impl Shared {
     /// Sends requests on a stream, one after the other. Returns the reason if the connection cannot be used any more.
     async fn send_requests(self: Rc<Self>, index: usize, mut sender: Sender) -> Result<(), String> {
         let mut has_carried = false;
+        let mut time_limit = TimeLimit::new(self.settings.timeout);
         loop {
-            sender.ready().await.map_err(|error| chain(&error))?;
-            if sender.is_closed() {
-                return Err(CLOSED.to_owned());
-            }
+            sender.ready().await?;
             if self.is_refusing(index) {
                 return Err(REFUSING.to_owned());
             }
@@ -513,7 +482,7 @@ impl Shared {
             has_carried = true;
             let now = self.clock.now();
             let mut request = InFlight::new(&due, now);
-            let Some(message) = self.messages.get(due.request).cloned() else {
+            let Some(message) = self.messages.get(due.request) else {
                 return Ok(());
             };
             self.state.borrow_mut().recorder.on_started(&request);
@@ -523,12 +492,12 @@ impl Shared {
                 .timeout
                 .saturating_sub(now.since(request.sent));
             let exchanged = self.exchange(index, &mut sender, message, &mut request);
-            let exchanged = timeout(limit, exchanged).await;
+            let exchanged = time_limit.run(limit, exchanged).await;
             let now = self.clock.now();
             self.count_in_flight(index, &request, false);
             let mut state = self.state.borrow_mut();
             match exchanged {
-                Ok(Ok(())) => {
+                Some(Ok(())) => {
                     state.recorder.on_done(&request, now);
                     if let Some(client) = self.clients.borrow_mut().get_mut(index) {
                         client.done += u64::from(request.is_measured);
@@ -539,7 +508,7 @@ impl Shared {
                         return Ok(());
                     }
                 }
-                Ok(Err(error)) => {
+                Some(Err(error)) => {
                     match (error.progress, request.retry()) {
                         (Progress::Unsent, _) => {
                             state.recorder.on_unsent(&request);
@@ -560,7 +529,7 @@ impl Shared {
                         return Err(error.why);
                     }
                 }
-                Err(_) => {
+                None => {
                     let limit = self.settings.timeout.as_millis();
                     let why = format!("no response within {limit} ms");
                     state.recorder.on_failed(&request, Cause::Timeout, &why);
@@ -590,31 +559,21 @@ impl Shared {
         &self,
         index: usize,
         sender: &mut Sender,
-        message: Message,
+        message: &Message,
         request: &mut InFlight,
     ) -> Result<(), ExchangeError> {
         let response = sender.send(message).await?;
         self.on_head(index, &response, request);
-        let version = response.version();
         let mut body = response.into_body();
-        while let Some(frame) = body.frame().await {
-            let frame = frame?;
-            if let Some(data) = frame.data_ref()
-                && request.is_measured
-            {
-                self.state.borrow_mut().recorder.counts.data_bytes += data.len() as u64;
+        while let Some(len) = body.next().await? {
+            if request.is_measured {
+                self.state.borrow_mut().recorder.counts.data_bytes += len as u64;
             }
-        }
-        if lastbyte_client::is_cut_off(&body, version) {
-            return Err(ExchangeError {
-                why: "the server reset the stream before the end of the response".to_owned(),
-                progress: Progress::Sent,
-            });
         }
         Ok(())
     }
 
-    fn on_head(&self, index: usize, response: &Response<Incoming>, request: &mut InFlight) {
+    fn on_head(&self, index: usize, response: &Response<Body>, request: &mut InFlight) {
         request.status = response.status().as_u16();
         let now = self.clock.now();
         let recorder = &mut self.state.borrow_mut().recorder;

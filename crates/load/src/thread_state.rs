@@ -98,6 +98,14 @@ impl ThreadState {
         }
     }
 
+    /// When one of its connections is established first.
+    pub(crate) fn connects_at(&self, connection: usize) -> Time {
+        let number = self.share.threads * connection + self.share.thread;
+        let rate = self.settings.connect_rate;
+        let wait = rate.map_or(0.0, |rate| number as f64 / rate);
+        self.start + Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX)
+    }
+
     /// All connections are established, or have failed: an open loop starts.
     pub(crate) fn on_settled(&mut self, now: Time) {
         if !self.is_started {

@@ -79,7 +79,6 @@ impl Server {
             client,
             version: Version::Http1,
             requests: paths.iter().map(request).collect(),
-            method: None,
             fields: Fields::new().with("user-agent", "test"),
             body: None,
             amount: Amount::Requests(requests),
@@ -88,7 +87,7 @@ impl Server {
             streams: 1,
             threads: 1,
             timeout: Duration::from_secs(20),
-            active_timeout: None,
+            connect_rate: None,
             handshake: Handshake::Full,
             mix: None,
             migrate: None,
@@ -412,15 +411,21 @@ fn a_run_that_is_stopped_ends_at_once() {
 }
 
 #[test]
-fn a_connection_ends_at_its_time_limit() {
+fn connections_over_tcp_are_opened_at_the_rate_asked_for() {
     let server = Server::start();
-    let mut settings = server.settings(&[("/never", 1)], 1);
-    settings.active_timeout = Some(Duration::from_millis(300));
-    let measurement = server.run(&settings);
-    let found = counts(&measurement);
-    assert_eq!((found.started, found.errored, found.timed_out), (1, 1, 1));
-    let why = "the time limit of the connection was reached";
-    assert_eq!(errors(&measurement), [(why, 1)]);
+    for version in [Version::Http1, Version::Http2] {
+        let mut settings = server.settings(&[("/ok", 1)], 3);
+        settings.version = version;
+        settings.connections = 3;
+        settings.connect_rate = Some(20.0);
+        let clock = lastbyte_driver::Clock::new();
+        let started = clock.now();
+        let found = counts(&server.run(&settings));
+        // The server supports HTTP/1.1 only.
+        let connected = if version == Version::Http1 { 3 } else { 0 };
+        assert_eq!(found.done, connected);
+        assert!(clock.now().since(started) >= Duration::from_millis(100));
+    }
 }
 
 type Change = fn(&mut Settings);

@@ -323,9 +323,8 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = source {
         if let Some(reset) = cause.downcast_ref::<h2::Error>()
-            && (reset.reason() == Some(h2::Reason::REFUSED_STREAM) || is_beyond_goaway(reset))
+            && is_unprocessed(reset)
         {
-            // RFC 9113 §8.7
             return ExchangeError::NotProcessed(error_chain(error));
         }
         if let Some(violation) = cause.downcast_ref::<h2::Error>()
@@ -352,23 +351,20 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     }
 }
 
-/// Whether a request failed before the server processed it, so that any request can be sent again (RFC 9113 §8.7).
+/// Whether a request failed before the server processed it, so that any request can be sent again (RFC 9113 §8.7): the server
+/// refused its stream, or shut the connection down gracefully before (RFC 9113 §6.8). The h2 crate returns the latter only for
+/// streams above the last stream ID of the GOAWAY frame.
 #[must_use]
-pub fn is_unprocessed(error: &hyper::Error) -> bool {
-    matches!(classify(error, true), ExchangeError::NotProcessed(_))
+pub fn is_unprocessed(error: &h2::Error) -> bool {
+    let is_beyond_goaway =
+        error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR);
+    error.reason() == Some(h2::Reason::REFUSED_STREAM) || is_beyond_goaway
 }
 
 /// Whether a body that has no more frames was reset before its end (RFC 9113 §8.1). hyper reports a reset with the code
 /// `NO_ERROR` as the end.
-#[must_use]
-pub fn is_cut_off(body: &Incoming, version: hyper::Version) -> bool {
+fn is_cut_off(body: &Incoming, version: hyper::Version) -> bool {
     version == hyper::Version::HTTP_2 && !body.is_end_stream()
-}
-
-/// Whether the server shut the connection down gracefully before it processed this request (RFC 9113 §6.8). The h2 crate
-/// returns this error only for streams above the last stream ID of the GOAWAY frame.
-fn is_beyond_goaway(error: &h2::Error) -> bool {
-    error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR)
 }
 
 /// An error with its causes, in one line.

@@ -255,7 +255,7 @@ fn commands_have_at_most_this_many_options() {
         ("get", 45),
         ("serve", 50),
         ("sim", 41),
-        ("bench", 35),
+        ("bench", 36),
         ("emulate", 25),
     ] {
         let all = commands();

@@ -8,56 +8,37 @@ use super::{Running, first_word, lastbyte, served};
 
 /// The most transfers of a cell.
 const RUNS: usize = 8;
+const PATH: [&str; 6] = [
+    "--rate",
+    "200mbit",
+    "--up-rate",
+    "200mbit",
+    "--rtt",
+    "200ms",
+];
+
+/// The output of a command.
+fn output(arguments: &[&str]) -> Vec<u8> {
+    let output = lastbyte().args(arguments).output().expect("started");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    output.stdout
+}
 
 /// The time of a transfer in ms, as `get` measures it.
 fn fetch(arguments: &[&str]) -> f64 {
-    let output = lastbyte()
-        .args([
-            "get",
-            "-k",
-            "--http3-only",
-            "-s",
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{time_total}",
-        ])
-        .args(arguments)
-        .output()
-        .expect("started");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let seconds: f64 = String::from_utf8_lossy(&output.stdout)
-        .parse()
-        .expect("a number");
+    let common = "get -k --http3-only -s -o /dev/null -w %{time_total}";
+    let common: Vec<&str> = common.split(' ').collect();
+    let output = output(&[&common, arguments].concat());
+    let seconds: f64 = String::from_utf8_lossy(&output).parse().expect("a number");
     1000.0 * seconds
 }
 
 /// The same in the simulator. `get` permits fewer acknowledgments.
 fn predict(arguments: &[&str]) -> f64 {
-    let output = lastbyte()
-        .args([
-            "sim",
-            "--rate",
-            "200mbit",
-            "--up-rate",
-            "200mbit",
-            "--rtt",
-            "200ms",
-        ])
-        .args(["--ack-frequency", "--json"])
-        .args(arguments)
-        .output()
-        .expect("started");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let common = [&["sim", "--ack-frequency", "--json"], &PATH[..]].concat();
+    let output = output(&[&common, arguments].concat());
+    let rows: Value = serde_json::from_slice(&output).expect("JSON");
     rows[0]["ttlb_ms"].as_f64().expect("it is complete")
 }
 
@@ -75,22 +56,9 @@ fn transfers_take_the_time_that_the_simulator_predicts() {
     fs::write(&body, vec![0; 1_000_000]).expect("room");
     let [config, body] = [&config, &body].map(|path| path.to_str().expect("UTF-8"));
     let server = Running::start(&["serve", "--config", config], served);
-    let path = Running::start(
-        &[
-            "emulate",
-            "--listen",
-            "127.0.0.1:0",
-            "--to",
-            &server.address,
-            "--rate",
-            "200mbit",
-            "--up-rate",
-            "200mbit",
-            "--rtt",
-            "200ms",
-        ],
-        first_word,
-    );
+    let emulate = ["emulate", "--listen", "127.0.0.1:0", "--to"];
+    let path = [&emulate[..], &[&*server.address], &PATH[..]].concat();
+    let path = Running::start(&path, first_word);
     let url = |place: &str| format!("https://{}/{place}", path.address);
     let down = |size: &'static str| (vec![url(size)], vec!["--size", size]);
     let upload = ["--size", "1MB", "--upload", "--arm", "cubic"];

@@ -24,28 +24,37 @@ use crate::{
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn settings(server: &Server, path: &str, requests: u64) -> Settings {
+    let trust = Trust::Authorities(server.certificate.clone().into_bytes());
+    let mut settings = settings_of(&[(&server.url(path), 1)], trust);
+    // The server listens on no other.
+    settings.client.family = lastbyte_client::Family::Ipv4;
+    settings.amount = Amount::Requests(requests);
+    settings.connections = 2;
+    settings
+}
+
+/// A closed loop of one request for these URLs, by weight, over one connection of ten streams.
+pub(crate) fn settings_of(urls: &[(&str, u32)], trust: Trust) -> Settings {
     let spec = "cubic".parse().expect("a spec");
     let mut client = lastbyte_client::Settings::new(Config::new(spec));
-    client.trust = Trust::Authorities(server.certificate.clone().into_bytes());
-    // The server listens on no other.
-    client.family = lastbyte_client::Family::Ipv4;
+    client.trust = trust;
+    let request = |(url, weight): &(&str, u32)| Request {
+        url: url.parse().expect("a URL"),
+        weight: *weight,
+    };
     Settings {
         client,
         version: crate::settings::Version::Http3,
-        requests: vec![Request {
-            url: server.url(path).parse().expect("a URL"),
-            weight: 1,
-        }],
-        method: None,
+        requests: urls.iter().map(request).collect(),
         fields: http3::Fields::new().with("user-agent", "test"),
         body: None,
-        amount: Amount::Requests(requests),
+        amount: Amount::Requests(1),
         arrivals: Arrivals::Closed,
-        connections: 2,
+        connections: 1,
         streams: 10,
         threads: 1,
         timeout: Duration::from_secs(10),
-        active_timeout: None,
+        connect_rate: None,
         handshake: Handshake::Full,
         mix: None,
         migrate: None,
@@ -449,18 +458,6 @@ fn a_server_that_does_not_answer_exceeds_the_time_limit_of_a_connection() {
     assert_eq!((found.errored, found.timed_out), (8, 8), "{found:?}");
     assert_eq!((found.connect_failed, found.started), (2, 0), "{found:?}");
     assert_eq!(result.recorder.errors.values().sum::<u64>(), 8);
-}
-
-#[test]
-fn a_connection_over_http3_ends_at_its_time_limit() {
-    let server = Server::start("localhost", RetryPolicy::Never);
-    let mut settings = settings(&server, "never", 3);
-    settings.connections = 1;
-    settings.active_timeout = Some(Duration::from_millis(500));
-    let (result, _) = run_here(settings);
-    let found = result.recorder.counts;
-    let outcome = (found.errored, found.timed_out, found.disconnected);
-    assert_eq!(outcome, (3, 3, 1), "{found:?}");
 }
 
 #[test]

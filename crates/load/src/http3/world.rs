@@ -2,6 +2,7 @@
 
 use core::sync::atomic::AtomicBool;
 
+use lastbyte_client::Trust;
 use lastbyte_driver::Engine;
 use lastbyte_emulate::{
     PathModel, Plan,
@@ -20,52 +21,32 @@ use lastbyte_quic::{
     endpoint::RetryPolicy,
 };
 
-use super::*;
+use super::{tests::settings_of, *};
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
     recorder::Counts,
-    settings::{Control, Request, Settings},
+    settings::{Control, Settings},
 };
 
 /// The address of the server.
 const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 443);
+const START: Time = Time::from_nanos(1_000_000_000);
 /// One way.
 const DELAY: Duration = Duration::from_millis(10);
 /// The most turns at one time.
 const TURNS_MAX: u32 = 1000;
 
 fn settings(connections: usize, amount: Amount, arrivals: Arrivals) -> Settings {
-    let mut client = lastbyte_client::Settings::new(Config::new("cubic".parse().expect("a spec")));
-    client.trust = lastbyte_client::Trust::DangerouslyAcceptAny;
-    let request = |path: &str, weight| Request {
-        url: format!("https://192.0.2.1{path}").parse().expect("a URL"),
-        weight,
-    };
+    let urls = [
+        ("https://192.0.2.1/1kB", 3),
+        ("https://192.0.2.1/50kB", 1),
+        ("https://192.0.2.1/status/404", 1),
+    ];
     Settings {
-        client,
-        version: crate::settings::Version::Http3,
-        requests: vec![
-            request("/1kB", 3),
-            request("/50kB", 1),
-            request("/status/404", 1),
-        ],
-        method: None,
-        fields: http3::Fields::new().with("user-agent", "test"),
-        body: None,
         amount,
         arrivals,
         connections,
-        streams: 10,
-        threads: 1,
-        timeout: Duration::from_secs(10),
-        active_timeout: None,
-        handshake: Handshake::Full,
-        mix: None,
-        migrate: None,
-        migrate_to: Vec::new(),
-        seed: 1,
-        network: None,
-        connection_log: None,
+        ..settings_of(&urls, Trust::DangerouslyAcceptAny)
     }
 }
 
@@ -154,7 +135,7 @@ impl World<'_> {
 
 /// Runs the load against a server that shuts down after a time, if one is given.
 fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
-    let now = Time::from_nanos(1_000_000_000);
+    let now = START;
     let count = settings.connections;
     let target = Target::find(&settings).expect("an address");
     let tls = Tls::new(&settings.client).expect("TLS");
@@ -286,6 +267,25 @@ fn each_request_of_a_closed_loop_has_one_response_and_one_line() {
         assert_eq!(counts.statuses[4], missing);
         assert_eq!(counts.failed, missing);
         assert!(run() == outcome, "the same run again");
+    }
+}
+
+#[test]
+fn connections_are_opened_at_the_rate_asked_for() {
+    for (rate, last) in [(None, 0), (Some(10.0), 300), (Some(1000.0), 3)] {
+        let settings = Settings {
+            connect_rate: rate,
+            ..settings(4, Amount::Requests(4), Arrivals::Closed)
+        };
+        let outcome = play(settings, 0.0, None);
+        assert_eq!(outcome.counts.connected, 4, "{rate:?}");
+        // The last one needs two round trips, and waits for a tick.
+        let first = START + Duration::from_millis(last);
+        let ended = outcome.ended;
+        assert!(
+            (first + DELAY * 4..first + DELAY * 7).contains(&ended),
+            "{rate:?}: {ended:?}"
+        );
     }
 }
 

@@ -104,6 +104,7 @@ fn settings_of(settings: &Settings) -> Value {
             "http": settings.version.to_string(),
             "method": settings.method(),
             "connections": settings.connections,
+            "connect_rate": settings.connect_rate,
             "streams": settings.streams,
             "threads": settings.threads,
             "requests": match settings.amount {

@@ -1,31 +1,26 @@
 //! TCP, TLS and the handshake of HTTP.
 
-use core::{error::Error, fmt::Write as _, future::Future, net::SocketAddr};
+use core::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{
-    Request, Response,
-    body::Incoming,
-    client::conn::{http1, http2},
-};
+use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use lastbyte_client::{Failure, HalfOpen, Received, Tls};
 use rustls::{HandshakeKind, pki_types::ServerName};
-use tokio::{
-    net::TcpStream,
-    task::{JoinSet, spawn_local},
-};
+use tokio::{net::TcpStream, task::JoinSet};
 use tokio_rustls::TlsConnector;
 
+use super::exchange::{Sender, chain};
 use crate::mix::Handshake;
 
 /// The largest receive windows of HTTP/2 (RFC 9113 §6.9.1), halved: as h2load's, so that they never limit the server.
 const WINDOW_LEN: u32 = (1 << 30) - 1;
-
-/// A request, which is cloned for each sending.
-pub(super) type Message = Request<Full<Bytes>>;
+/// The largest field section of a response over HTTP/2 (RFC 9113 §6.5.2).
+const FIELD_SECTION_LEN: u32 = 16 << 10;
+/// Requests in progress before the server has announced its limit (RFC 9113 §6.5.2 recommends that it is not lower).
+const FIRST_STREAMS: usize = 100;
 
 /// What to connect to, and how.
 pub(super) struct Server {
@@ -45,56 +40,13 @@ pub(super) struct TlsConfigs {
     pub(super) resumed: Arc<rustls::ClientConfig>,
 }
 
-/// Sends requests on a connection.
-pub(super) enum Sender {
-    Http1(http1::SendRequest<Full<Bytes>>),
-    Http2(http2::SendRequest<Full<Bytes>>),
-}
-
-impl Sender {
-    pub(super) async fn ready(&mut self) -> hyper::Result<()> {
-        match self {
-            Self::Http1(sender) => sender.ready().await,
-            Self::Http2(sender) => sender.ready().await,
-        }
-    }
-
-    pub(super) async fn send(&mut self, message: Message) -> hyper::Result<Response<Incoming>> {
-        match self {
-            Self::Http1(sender) => sender.send_request(message).await,
-            Self::Http2(sender) => sender.send_request(message).await,
-        }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        match self {
-            Self::Http1(sender) => sender.is_closed(),
-            Self::Http2(sender) => sender.is_closed(),
-        }
-    }
-}
-
 /// An established connection.
 pub(super) struct Connection {
     pub(super) sender: Sender,
     /// The task that reads and writes. It ends when this is dropped.
-    pub(super) driver: JoinSet<hyper::Result<()>>,
+    pub(super) driver: JoinSet<Result<(), String>>,
     /// Whether a TLS session was resumed; `None` without TLS.
     pub(super) is_resumed: Option<bool>,
-}
-
-/// Runs hyper's own tasks on the thread that the connection belongs to.
-#[derive(Clone, Copy, Debug)]
-struct OnThisThread;
-
-impl<F> hyper::rt::Executor<F> for OnThisThread
-where
-    F: Future + 'static,
-    F::Output: 'static,
-{
-    fn execute(&self, future: F) {
-        spawn_local(future);
-    }
 }
 
 /// Establishes a connection.
@@ -141,25 +93,27 @@ async fn start_http<S>(
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
 {
-    let failed = |error: hyper::Error| Failure::Connect(chain(&error));
     let mut driver = JoinSet::new();
     let sender = if server.is_http2 {
-        let (sender, connection) = http2::Builder::new(OnThisThread)
-            .initial_stream_window_size(WINDOW_LEN)
+        let (sender, connection) = h2::client::Builder::new()
+            .enable_push(false)
+            .initial_window_size(WINDOW_LEN)
             .initial_connection_window_size(WINDOW_LEN)
             .header_table_size(server.header_table_size)
-            .handshake(TokioIo::new(Received::new(stream, true, on_received)))
+            .max_header_list_size(FIELD_SECTION_LEN)
+            .initial_max_send_streams(FIRST_STREAMS)
+            .handshake(Received::new(stream, true, on_received))
             .await
-            .map_err(failed)?;
-        driver.spawn_local(connection);
+            .map_err(|error| Failure::Connect(chain(&error)))?;
+        driver.spawn_local(async { connection.await.map_err(|error| chain(&error)) });
         Sender::Http2(sender)
     } else {
         // A server may respond before it has read the request, and close the connection (RFC 9112 §9.5).
         let stream = Received::new(HalfOpen::new(stream), false, on_received);
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        let (sender, connection) = http1::handshake::<_, Full<Bytes>>(TokioIo::new(stream))
             .await
-            .map_err(failed)?;
-        driver.spawn_local(connection);
+            .map_err(|error| Failure::Connect(chain(&error)))?;
+        driver.spawn_local(async { connection.await.map_err(|error| chain(&error)) });
         Sender::Http1(sender)
     };
     Ok(Connection {
@@ -171,15 +125,4 @@ where
 
 fn cannot_connect(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::Connect(format!("cannot connect to {address}: {error}"))
-}
-
-/// An error and its causes, in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }

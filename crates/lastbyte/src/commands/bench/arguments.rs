@@ -151,6 +151,9 @@ pub(crate) struct Load {
     /// Number of connections
     #[arg(short = 'c', long, visible_alias = "clients", value_name = "N", default_value = "1", value_parser = positive(100_000))]
     pub(crate) connections: NonZeroUsize,
+    /// Connections opened per second [default: all at once]
+    #[arg(long, value_name = "CONNECTIONS", value_parser = rate, conflicts_with_all = ["mix", "no_keepalive"])]
+    pub(crate) connect_rate: Option<f64>,
     /// Maximum number of requests in progress per connection [default: 1]
     ///
     /// With --rate over HTTP/2 and 3, the default is as many as responses that take 1 s need, from 1 to 100.

@@ -87,12 +87,12 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         client: client(arguments)?,
         version,
         requests,
-        method: None,
         fields: fields(&arguments.request.header)?,
         body,
         amount,
         arrivals,
         connections,
+        connect_rate: load.connect_rate,
         streams: match (load.streams, load.rate) {
             (Some(streams), _) => streams.get(),
             (None, Some(rate)) if version != Version::Http1 && mix.is_none() => {
@@ -102,7 +102,6 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         },
         threads: load.jobs,
         timeout: arguments.request.timeout,
-        active_timeout: None,
         handshake,
         mix,
         migrate: it.migrate,
