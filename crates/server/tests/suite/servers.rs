@@ -234,7 +234,8 @@ fn a_server_that_refuses_connections_costs_no_request_and_comes_back() {
     let before = scene.seen(|it| it.requests);
     assert_eq!(scene.statuses("POST", 20, PAUSE), [200; 20]);
     let after = scene.seen(|it| it.requests);
-    assert_eq!([after[0] - before[0], after[1] - before[1]], [10, 10]);
+    // The trial, and then each in turn.
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [9, 11]);
 }
 
 #[test]
@@ -309,7 +310,7 @@ fn rfc9209_2_3_requests_to_dead_servers_fail_at_once_until_one_is_back() {
 fn a_client_that_leaves_during_a_trial_leaves_it_to_the_next_request() {
     let scene = Scene::new(2);
     scene.conduct(0, Conduct::Refuses);
-    assert_eq!(scene.statuses("GET", 2, Duration::from_secs(1)), [200; 2]);
+    assert_eq!(scene.statuses("GET", 1, Duration::from_secs(1)), [200]);
     scene.conduct(0, Conduct::IsSilent);
     let trial = scene.send("GET");
     scene.pass(PAUSE);

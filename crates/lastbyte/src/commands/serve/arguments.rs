@@ -203,9 +203,9 @@ pub(crate) struct Arguments {
     /// Some clients of HTTP/1.1 take a 103 for the response (RFC 8297 §3).
     #[arg(long, help_heading = "Site", hide = true)]
     pub(super) http1_hints: bool,
-    /// Forward all requests to an upstream server, or to several: 'http://a:8080,http://b:8080'
+    /// Forward all requests to this upstream server
     ///
-    /// `http://127.0.0.1:8080`, `https://…`, `h2c://…` for HTTP/2 without TLS, or `unix:/run/app.sock`.
+    /// `http://127.0.0.1:8080`, `https://…`, `h2c://…` for HTTP/2 without TLS, or `unix:/run/app.sock`; several with commas between them.
     #[arg(long, value_name = "URL", help_heading = "Proxy")]
     pub(super) proxy: Option<Upstream>,
     /// CA certificates for the upstream server (PEM) [default: the system's]
