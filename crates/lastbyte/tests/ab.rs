@@ -883,28 +883,3 @@ fn pictures_are_drawn_beside_the_page() {
     }
     assert!(page.contains(" --seed 1 --replay "));
 }
-
-/// The resamples of the intervals do not depend on the seed of the simulation.
-#[test]
-fn a_report_of_the_log_repeats_the_verdicts() {
-    let folder = folder("ab-verdicts");
-    let output = ab(&folder, &["--connections", "800", "--seed", "3"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
-    let baseline = "slow-start";
-    assert!(page.contains(&format!("--baseline {baseline}")));
-    let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(["report", "ab/conns.ndjson", "--baseline", baseline])
-        .current_dir(&folder)
-        .output()
-        .expect("runs");
-    let report = String::from_utf8(output.stdout).expect("UTF-8");
-    let verdicts = report.lines().filter(|line| line.contains("at P50"));
-    let mut count = 0;
-    for verdict in verdicts {
-        assert!(text.contains(verdict), "{verdict}\n{text}");
-        count += 1;
-    }
-    assert!(count > 0, "{report}");
-}

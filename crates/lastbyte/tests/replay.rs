@@ -290,7 +290,8 @@ fn bad_input_is_named_with_the_remedy() {
     let expected = "(expected jumpstart, rapid-no-jump, rapid-start, slow-start)";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     write(&folder, arm("slow-start"));
-    let output = lastbyte(&folder, &["replay", "a.ndjson", "a.ndjson", "--arm", "bbr"]);
+    fs::copy(folder.join("a.ndjson"), folder.join("b.ndjson")).expect("room");
+    let output = lastbyte(&folder, &["replay", "a.ndjson", "b.ndjson", "--arm", "bbr"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("about 50 % of the lines are copies of others"),

@@ -524,16 +524,13 @@ fn an_experiment_ends_with_its_report() {
     for part in [
         "12 paths, each in every arm",
         "lastbyte ab --connections 48 --seed 5 --out ab",
-        "lastbyte report ab/conns.ndjson --baseline slow-start --seed 5",
+        "lastbyte report ab/conns.ndjson --baseline slow-start",
         "rapid-start",
     ] {
         assert!(page.contains(part), "{part}");
     }
     // The page is what `report` makes of the log, but for what only `ab` knows.
-    let output = lastbyte(
-        &folder,
-        &["report", "ab/conns.ndjson", "--seed", "5", "--json"],
-    );
+    let output = lastbyte(&folder, &["report", "ab/conns.ndjson", "--json"]);
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for verdict in value["verdicts"].as_array().expect("a list") {
         let (_, printed) = verdict

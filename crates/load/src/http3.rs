@@ -739,7 +739,7 @@ impl<'a> Http3Load<'a> {
                         client.in_flight.pop_front();
                         let code = Code::REQUEST_CANCELLED;
                         client.http3.cancel(quic, now, stream, code);
-                        let why = format!("no response within {} ms", timeout.as_millis());
+                        let why = format!("no complete response within {} ms", timeout.as_millis());
                         self.state
                             .recorder
                             .on_failed(&request, Cause::Timeout, &why);

@@ -531,7 +531,7 @@ impl Shared {
                 }
                 None => {
                     let limit = self.settings.timeout.as_millis();
-                    let why = format!("no response within {limit} ms");
+                    let why = format!("no complete response within {limit} ms");
                     state.recorder.on_failed(&request, Cause::Timeout, &why);
                     if matches!(sender, Sender::Http1(_)) {
                         // The rest of the response would have to be read first.

@@ -14,7 +14,7 @@ pub struct Memory {
 /// Temporary files for the rows of `sort` and of groups beyond a limit.
 #[derive(Clone, Debug)]
 pub struct Spill {
-    /// Maximum number of bytes of rows in memory, for each `sort`; the groups of a stage may take twice as many.
+    /// Maximum number of bytes of rows in memory, for each `sort`; the groups of a stage may take half as many again.
     pub bytes_max: u64,
     /// The directory of the files, for errors.
     pub directory: String,

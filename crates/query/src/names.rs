@@ -55,11 +55,13 @@ pub(crate) const PRINTING: &[&str] = &[
 ];
 
 /// Names of Ruby that are not supported, and what to write instead; a name or code in backticks is the nearest one.
-const REFUSED: &str = "b encode encoding force_encoding scrub unicode_normalize valid_encoding?: texts are UTF-8, so that it can be left out
+const REFUSED: &str = "encode encoding scrub unicode_normalize valid_encoding?: texts are UTF-8, so that it can be left out
+b force_encoding: texts are UTF-8; `bytes` and `bytesize` are of their octets
+codepoints: write `chars.map { |c| c.ord }`
 unpack: `bytes`
 pack: write `map { |code| code.chr }.join`
 crypt: there is nothing like it
-byteindex byteoffset each_byte getbyte byteslice codepoints unpack1: `bytes`
+byteindex byteoffset each_byte getbyte byteslice unpack1: `bytes`
 each_grapheme_cluster grapheme_clusters: `chars`
 rand sample shuffle seed srand: a query's result does not depend on chance: take a part of a hash or counter in the row
 lazy force eager: write `each` with `break`, `find` or `first(n)`, which end early
@@ -90,20 +92,23 @@ to_int oct: `to_i`
 nonzero?: `zero?`
 integer? kind_of? instance_of?: `is_a?`
 div gcd lcm: `/`
-modulo remainder: `%`
+modulo: `%`
+remainder: write `x - y * (x / y.to_f).truncate`
 digits: `to_s`
 pred: write `x - 1`
 bit_length: `Math.log2`
-pow: `**`
-cbrt: write `x ** (1.0 / 3)`
+pow: write `x ** y`, or `x ** y % z`
+cbrt: write `x.abs ** (1.0 / 3)`, with the sign of `x`
 sinh cosh tanh: `Math.exp`
-tan atan acos hypot: the nearest ones are `Math.sin`, `Math.cos`, `Math.asin` and `Math.atan2`
+hypot: write `Math.sqrt(x * x + y * y)`
+tan atan acos: the nearest ones are `Math.sin`, `Math.cos`, `Math.asin` and `Math.atan2`
 allbits? anybits? nobits?: `&`
 curry parameters receiver unbind arity lambda? yield: `call`
 overlap?: `cover?`
 exclude_end?: `end`
 backtrace cause detailed_message full_message set_backtrace exception: `message`
-object_id display equal? eql? hash: `==`
+object_id display equal? hash: `==`
+eql?: the nearest one is `==`, for which 1 and 1.0 are equal
 yield_self: `then`
 chop: `chomp`
 tr_s: `tr`

@@ -56,7 +56,12 @@ fn ask(
     let HandlerResponse::Task(task) = proxy.handle(&request, peer) else {
         return Err("not forwarded");
     };
-    let (exchange, Channels { incoming, outgoing, .. }) = exchange(budget);
+    let (
+        exchange,
+        Channels {
+            incoming, outgoing, ..
+        },
+    ) = exchange(budget);
     incoming.push(Piece::End);
     task(exchange);
     runtime.block_on(async {

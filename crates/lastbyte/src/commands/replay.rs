@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// Congestion control of an arm of the log whose name is not a spec: NAME=SPEC; repeatable
     #[arg(long, value_name = "NAME=SPEC")]
     spec: Vec<String>,
-    /// Arm of the log whose lines are predicted [default: baseline or slow-start, else the one with the most lines]
+    /// Arm whose lines are predicted [default: baseline, slow-start, or the largest one]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
     /// Directory of the simulated paths

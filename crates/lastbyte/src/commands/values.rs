@@ -43,11 +43,11 @@ pub(crate) fn reaches(to: SocketAddr, bound: SocketAddr) -> bool {
     to.port() == bound.port() && is_here
 }
 
-/// Parses a time limit: a span of at least a millisecond, since a limit that has passed at once ends everything.
+/// Parses a time limit: a span of at least 100 µs, since a limit that has passed at once ends everything.
 pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
     let span = units::span(text).map_err(|error| error.to_string())?;
-    if span < Duration::from_millis(1) {
-        return Err("expected at least 1ms".into());
+    if span < Duration::from_micros(100) {
+        return Err("expected at least 100us".into());
     }
     Ok(span)
 }
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn a_time_limit_that_has_passed_at_once_is_refused() {
-        for text in ["0s", "1ns", "999us"] {
+        for text in ["0s", "1ns", "99us"] {
             assert!(super::time_limit(text).is_err(), "{text}");
         }
-        assert_eq!(super::time_limit("1ms"), Ok(Duration::from_millis(1)));
+        assert_eq!(super::time_limit("100us"), Ok(Duration::from_micros(100)));
     }
 }

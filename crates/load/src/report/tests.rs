@@ -58,7 +58,7 @@ fn measurement() -> Measurement {
         recorder.on_started(&request);
         recorder.on_done(&request, due + Duration::from_millis(3));
     }
-    recorder.on_abandoned(2, Cause::Timeout, "no response within 1000 ms");
+    recorder.on_abandoned(2, Cause::Timeout, "no complete response within 1000 ms");
     recorder.counts.total_bytes = 5 << 20;
     recorder.counts.header_bytes = 10_000;
     recorder.counts.header_text_bytes = 100_000;
@@ -109,7 +109,7 @@ latency:             3.00ms    3.00ms    3.00ms    3.00ms         –         �
 service time:        2.00ms    2.00ms    2.00ms    2.00ms         –         –
 
 generator: CPU 12 % of a core by thread, 120us per request
-error: no response within 1000 ms (2 times)
+error: no complete response within 1000 ms (2 times)
 note: P99.9 needs 10000, P99.99 100000 responses (there were 1000)
 ";
     assert_eq!(text, expected);

@@ -269,8 +269,8 @@ impl Groups {
 
     /// From now on, keys that exceed the limit are put off.
     pub(crate) fn limit(&mut self, spill: &Spill) {
-        // A table takes two thirds of what is left, and nothing else is in memory.
-        self.bytes_max = spill.bytes_max.saturating_mul(2);
+        // Half of what is left, since nothing else but the parts of other threads is in memory.
+        self.bytes_max = spill.bytes_max.saturating_add(spill.bytes_max / 2);
     }
 
     /// Puts a row off until the end of the input if its key would exceed the limit.

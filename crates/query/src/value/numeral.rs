@@ -90,10 +90,13 @@ fn float_prefix(s: &str) -> (String, usize) {
         }
         *at > start
     };
-    if !digits(&mut out, &mut at) {
+    let has_fraction = |at: usize| {
+        bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    if !digits(&mut out, &mut at) && !has_fraction(at) {
         return (String::new(), 0);
     }
-    if bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
+    if has_fraction(at) {
         out.push('.');
         at += 1;
         digits(&mut out, &mut at);

@@ -20,7 +20,7 @@ const FIXED: u64 = 40 << 20;
 const ROWS_MIN: u64 = 1 << 20;
 
 /// Rows of `sort` in memory are at most a third of what the limit leaves for them: sorting them takes about as much again twice.
-/// Groups are at most two thirds.
+/// Groups are at most half.
 pub(super) fn spill(limit: Memory) -> Spill {
     Spill {
         bytes_max: (limit.bytes_max.saturating_sub(FIXED) / 3).max(ROWS_MIN),

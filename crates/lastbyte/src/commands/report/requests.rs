@@ -49,6 +49,7 @@ pub(super) fn is_access_log(logs: &[PathBuf]) -> Result<bool, Failure> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let unused = [
+        ("--out", arguments.out.as_os_str() != "report.html"),
         ("--partial", arguments.partial),
         ("--svg", arguments.svg.is_some()),
         ("--site", arguments.site.is_some()),

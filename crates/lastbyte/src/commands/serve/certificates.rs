@@ -197,17 +197,24 @@ impl CertificateFiles {
         warnings.collect()
     }
 
-    /// What the certificates in use are called, and until when they are valid.
+    /// What the certificates in use are called, and until when they are valid: the first ones, and how many more there are.
     pub(super) fn summary(&self) -> String {
-        let all = self.current.iter().filter_map(|identity| {
+        let first = self.current.iter().filter_map(|identity| {
             let contents = identity.contents().ok()?;
             let name = contents.names.first().map_or("-", String::as_str);
             let until = date(contents.validity.until);
             Some(format!("`{name}` until {until}"))
         });
-        all.collect::<Vec<_>>().join(", ")
+        let mut text = first.take(NAMES_MAX).collect::<Vec<_>>().join(", ");
+        if let more @ 1.. = self.current.len().saturating_sub(NAMES_MAX) {
+            text = format!("{text}, and {more} more");
+        }
+        text
     }
 }
+
+/// The number of certificates that a message names.
+const NAMES_MAX: usize = 8;
 
 /// The folder of the certificates of an authority: those of a test directory are not used for another one.
 pub(super) fn acme_folder(arguments: &Arguments) -> PathBuf {

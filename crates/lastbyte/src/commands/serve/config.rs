@@ -262,6 +262,8 @@ fn flags(arg: &Arg, key: &str, value: &DeValue<'_>) -> Result<Vec<OsString>, Str
     };
     let flag = |text: String| match arg.get_long() {
         Some(long) => OsString::from(format!("--{long}={text}")),
+        // A path, and no option.
+        None if text.starts_with('-') => OsString::from(format!("./{text}")),
         None => OsString::from(text),
     };
     Ok(texts.into_iter().map(flag).collect())

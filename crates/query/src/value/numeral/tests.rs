@@ -40,3 +40,24 @@ fn a_long_integer_is_converted_in_pieces() {
     assert_eq!(split(&digits, 10, &mut convert), big_integer(&digits, 10));
     assert!((1000..=2000).contains(&longest), "{longest}");
 }
+
+/// As Ruby 3.1 reads them.
+#[test]
+fn a_number_may_begin_with_its_point() {
+    for (text, value) in [
+        (".5", 0.5),
+        ("-.5", -0.5),
+        (" .25ms", 0.25),
+        (".5e1", 5.0),
+        (".", 0.0),
+        (".e1", 0.0),
+        ("..5", 0.0),
+        ("._5", 0.0),
+    ] {
+        assert!((leading_float(text) - value).abs() < 1e-12, "{text}");
+    }
+    assert_eq!(strict_float(".5"), Some(0.5));
+    assert_eq!(strict_float("-.5"), Some(-0.5));
+    assert_eq!(strict_float("."), None);
+    assert_eq!(strict_float("5."), None);
+}
