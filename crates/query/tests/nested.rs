@@ -127,7 +127,10 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
         assert_eq!(run(query, text), answer, "{query}");
     }
     for (query, hint) in [
-        ("_.b.size", "texts are UTF-8, so that it can be left out"),
+        (
+            "_.b.size",
+            "texts are UTF-8; `bytes` and `bytesize` are of their octets",
+        ),
         (
             "_.unicode_normalize",
             "texts are UTF-8, so that it can be left out",

@@ -29,12 +29,8 @@ fn answers() {
         // Of equal counts, the value that appeared first.
         ("mode(_[\"b\"])", "1\n"),
         ("mode({a: _[\"a\"]})", "{\"a\":\"y\"}\n"),
-        ("corr(_[\"b\"], 10 - 3 * _[\"b\"])", "-1.0\n"),
+        ("corr(_[\"b\"], 10 - 3 * _[\"b\"]) >> _.round(9)", "-1.0\n"),
         ("corr(_[\"b\"], 1)", "null\n"),
-        (
-            "corr(_[\"a\"] && _[\"b\"], _[\"b\"] * _[\"b\"]).then { |x| x }",
-            "",
-        ),
         (
             "limit(1) >> [bucket(7, 5), bucket(-7, 5), bucket(0.37, 0.1), bucket(nil, 5)]",
             "[5,-10,0.3,null]\n",
@@ -56,13 +52,6 @@ fn answers() {
             "\"2000-10-10T20:58:36.000Z\"\n",
         ),
     ] {
-        if answer.is_empty() {
-            assert!(
-                Query::compile(query, &[], Options::default()).is_err(),
-                "{query}"
-            );
-            continue;
-        }
         assert_eq!(
             run(query, rows, Options::default()),
             (answer.to_owned(), String::new()),

@@ -124,10 +124,10 @@ pub enum CheckKind {
 pub enum Outcome {
     /// Chance and the errors of the match explain the error.
     Holds,
-    /// They do not, but the error is small: up to 5 % of the mean, or one percentage point of loss. A real server adds
+    /// An error that they do not explain, but a small one: up to 5 % of the mean, or one percentage point of loss. A real server adds
     /// milliseconds of its own to transfers over fast paths.
     Doubtful,
-    /// They do not, and the error is large.
+    /// A large error that they do not explain.
     Fails,
 }
 

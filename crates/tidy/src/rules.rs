@@ -395,8 +395,9 @@ lastbyte: commands::get::request commands::get::request::uploads
 origin: application application::served
 origin: exchange exchange::channel handler
 query: lower lower::stages lower::survey
-query: methods::array::combine methods::array::walk methods::class methods::enumerable methods::enumerator methods::hash methods::object methods::range methods::string::search methods::table
-query: run run::pipeline
+query: methods::array methods::array::combine methods::array::order methods::class methods::enumerable methods::enumerator methods::hash methods::object methods::range methods::string::search methods::table
+query: reducers::groups reducers::scope
+query: run run::deferred run::pipeline
 query: value value::compare value::enumerator value::env value::exception value::inspect value::number value::proc value::table
 query: vm vm::block
 quic: connection connection::event connection::handshake connection::paths connection::peer_parameters connection::start connection::transmit

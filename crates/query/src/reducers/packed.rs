@@ -53,7 +53,7 @@ fn is_number(it: &Portable) -> bool {
 /// The values of a chunk's accumulator.
 enum Part {
     Count(u64),
-    One(Portable),
+    One(Which, Portable),
     Percentile(PackedColumn),
     Group(Vec<Portable>),
     Distinct(Vec<Portable>),
@@ -338,7 +338,7 @@ impl Part {
     fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
         Some(match accumulator {
             Accumulator::Count(count) => Part::Count(*count),
-            Accumulator::One(_, value) => Part::One(packer.pack(value)?),
+            Accumulator::One(which, value) => Part::One(*which, packer.pack(value)?),
             Accumulator::Percentile { values, .. } => {
                 Part::Percentile(values.map(|list| packer.all(list))?)
             }
@@ -377,7 +377,7 @@ impl Part {
     fn weight(&self) -> usize {
         match self {
             Part::Count(_) => 0,
-            Part::One(value) => value.weight(),
+            Part::One(_, value) => value.weight(),
             Part::Percentile(values) | Part::Values(values) => values.weight(),
             Part::Group(list) | Part::Distinct(list) => list.iter().map(Portable::weight).sum(),
             Part::Top(rows) => rows
@@ -392,7 +392,7 @@ impl Part {
     fn unpack(self, heap: &mut Heap, known: &Accumulator) -> Accumulator {
         match self {
             Part::Count(count) => Accumulator::Count(count),
-            Part::One(value) => Accumulator::One(Which::Last, heap.unpack(&value)),
+            Part::One(which, value) => Accumulator::One(which, heap.unpack(&value)),
             Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(match values {
                 Column::Ints(list) => Column::Ints(list),
                 Column::Floats(list) => Column::Floats(list),
@@ -431,7 +431,6 @@ impl Part {
             | (Part::Percentile(_), Accumulator::Percentile { .. })
             | (Part::Group(_), Accumulator::Group(_))
             | (Part::Distinct(_), Accumulator::Distinct(_))
-            | (Part::One(_), Accumulator::One(Which::First | Which::Last, _))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
             (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
             (Part::Top(counts), Accumulator::Mode(_)) => counts
@@ -455,7 +454,10 @@ impl Part {
                 });
                 texts || numbers
             }
-            (Part::One(more), Accumulator::One(_, known)) => match (more, known) {
+            // A part may begin with a row for which another one is kept.
+            (Part::One(part, _), Accumulator::One(which, _)) if part != which => false,
+            (Part::One(Which::First | Which::Last, _), Accumulator::One(..)) => true,
+            (Part::One(_, more), Accumulator::One(_, known)) => match (more, known) {
                 (Portable::Nil, _)
                 | (_, Value::Nil)
                 | (Portable::Str(_), Value::Str(_))

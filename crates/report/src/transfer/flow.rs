@@ -83,8 +83,11 @@ impl Window {
     }
 
     fn draw(&mut self, now: f64, packets: u64) {
-        let above = self.above.max(packets as f64 - self.used as f64);
-        self.above = above;
+        // The first packet is counted before its data.
+        if self.used > 0 {
+            self.above = self.above.max(packets as f64 - self.used as f64);
+        }
+        let above = self.above;
         let Some(limit) = self.limit else {
             return;
         };

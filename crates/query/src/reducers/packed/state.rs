@@ -234,8 +234,13 @@ impl Part {
                 out.push(0);
                 write_count(out, *count);
             }
-            Part::One(value) => {
-                out.push(1);
+            Part::One(which, value) => {
+                out.push(match which {
+                    Which::Least => 1,
+                    Which::Most => 2,
+                    Which::First => 9,
+                    Which::Last => 10,
+                });
                 value.write(out);
             }
             Part::Percentile(column) => {
@@ -276,8 +281,8 @@ impl Part {
         let count = |bytes: &mut Bytes<'_>| bytes.count().filter(|it| *it <= COUNT_MAX);
         Some(match bytes.byte()? {
             0 => Part::Count(count(bytes)?),
-            // Of a greatest value, versions before wrote 2.
-            1 | 2 => Part::One(Portable::read(bytes, 0)?),
+            1 => Part::One(Which::Least, Portable::read(bytes, 0)?),
+            2 => Part::One(Which::Most, Portable::read(bytes, 0)?),
             3 => Part::Percentile(PackedColumn::read(bytes)?),
             4 => Part::Group(read_values(bytes)?),
             5 => Part::Distinct(read_values(bytes)?),
@@ -290,13 +295,15 @@ impl Part {
                 Part::Histogram(counts.into_iter().collect())
             }
             8 => Part::Values(PackedColumn::read(bytes)?),
+            9 => Part::One(Which::First, Portable::read(bytes, 0)?),
+            10 => Part::One(Which::Last, Portable::read(bytes, 0)?),
             _ => return None,
         })
     }
 
     fn check(&self, checker: &mut Checker<'_>) -> Option<()> {
         match self {
-            Part::One(value) => checker.check(value),
+            Part::One(_, value) => checker.check(value),
             Part::Group(list)
             | Part::Distinct(list)
             | Part::Percentile(PackedColumn::Mixed(list))
