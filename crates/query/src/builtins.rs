@@ -13,7 +13,7 @@ use crate::reducers::sort::Sort;
 use crate::reducers::top::Top;
 use crate::tree::Builtin;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, arity, type_error};
+use crate::value::exception::{Eval, argument_error, arity, error, type_error};
 use crate::value::inspect::inspect;
 use crate::value::number::float_of;
 use crate::value::table::Table;
@@ -411,6 +411,9 @@ fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
     // Those in its block are not put off.
     let place = vm.deferrable.take();
     keyed(vm, Keyed::Hash, |vm, groups| {
+        if groups.bytes() > vm.part_bytes_max {
+            return Err(error(Class::NoMemoryError, "the groups of a part"));
+        }
         if let (Some(place), Some(spill)) = (place, &vm.spill)
             && groups.defer(spill, key, &row, place)?
         {

@@ -60,6 +60,8 @@ pub(crate) struct Vm {
     pub(crate) memory: Option<Memory>,
     /// Temporary files for rows, unless results so far are printed.
     pub(crate) spill: Option<Spill>,
+    /// The most bytes of groups of a part of the input. A part with more runs again in order, where files take the rest.
+    pub(crate) part_bytes_max: u64,
     /// Where the row stands, if the stage is one `group_by` that may put it off.
     pub(crate) deferrable: Option<Place>,
     /// Set to end the run.
@@ -96,6 +98,7 @@ impl Vm {
             env_pool: EnvPool::default(),
             memory: None,
             spill: None,
+            part_bytes_max: u64::MAX,
             deferrable: None,
             interrupt: None,
             ticks: 0,

@@ -267,6 +267,11 @@ impl Groups {
         })
     }
 
+    /// The bytes that the groups take.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// From now on, keys that exceed the limit are put off.
     pub(crate) fn limit(&mut self, spill: &Spill) {
         // Half of what is left, since nothing else but the parts of other threads is in memory.

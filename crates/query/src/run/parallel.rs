@@ -78,6 +78,9 @@ impl Query {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
                     vm.memory = self.options.memory;
+                    if let Some(spill) = &self.options.spill {
+                        vm.part_bytes_max = spill.bytes_max / self.options.threads.max(1) as u64;
+                    }
                     vm.interrupt.clone_from(&self.options.interrupt);
                     let mut pipeline =
                         Pipeline::new(vm, output, &mut on_error, projection.clone(), reader.take());
