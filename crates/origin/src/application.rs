@@ -210,6 +210,7 @@ impl Http3Server {
             began: now,
             route,
             status: 0,
+            is_tunnel: request.protocol().is_some(),
             body: SentBody::default(),
             record,
             notes: None,
@@ -569,7 +570,13 @@ fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> (HandlerRespo
         return refuse(FullResponse::text(425, text));
     }
     if request.method() == "CONNECT" {
-        return refuse(FullResponse::no_connect());
+        return match request.protocol() {
+            Some("websocket") if handler.takes_tunnel(request) => {
+                handler.handle_routed(request, peer)
+            }
+            Some(_) => refuse(FullResponse::no_tunnel()),
+            None => refuse(FullResponse::no_connect()),
+        };
     }
     let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
     if !request.fields().get_all("expect").all(is_known) {

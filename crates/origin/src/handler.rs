@@ -22,6 +22,13 @@ pub trait Handler: Send + Sync {
     /// Returns the response to a request.
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse;
 
+    /// Whether it takes a request to open a tunnel: an extended CONNECT for `websocket`, over whatever version of HTTP (RFC 6455,
+    /// RFC 8441, RFC 9220). Then it gets the request, and a response with status 200, or 101 over HTTP/1.1, begins the tunnel,
+    /// whose bytes are the bodies.
+    fn takes_tunnel(&self, _request: &Request) -> bool {
+        false
+    }
+
     /// The names of its routes, for logs and metrics: the first is that of all other requests. Empty if there are no routes.
     fn routes(&self) -> &[String] {
         &[]
@@ -164,6 +171,12 @@ impl FullResponse {
     #[must_use]
     pub fn no_connect() -> Self {
         Self::text(405, "CONNECT is not supported\n").with("allow", "GET, HEAD, OPTIONS")
+    }
+
+    /// The response to extended CONNECT for a protocol that the handler does not take, in all versions (RFC 9220 §3).
+    #[must_use]
+    pub fn no_tunnel() -> Self {
+        Self::text(501, "This protocol is not supported here\n")
     }
 
     /// The response to an expectation other than `100-continue`, in all versions (RFC 9110 §10.1.1).

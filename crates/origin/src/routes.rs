@@ -260,6 +260,15 @@ impl Handler for Routes {
         self.handle_routed(request, peer).0
     }
 
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        let authority = request.authority().unwrap_or_default();
+        let found = self
+            .places
+            .find_one(authority, request.path().unwrap_or("/"));
+        let handler = found.map(|found| found.map_or(&self.fallback, |(_, handler)| handler));
+        handler.is_ok_and(|handler| handler.takes_tunnel(request))
+    }
+
     fn routes(&self) -> &[String] {
         &self.names
     }
@@ -351,6 +360,10 @@ impl fmt::Debug for Hints {
 impl Handler for Hints {
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         self.handle_routed(request, peer).0
+    }
+
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        self.handler.takes_tunnel(request)
     }
 
     fn routes(&self) -> &[String] {

@@ -43,6 +43,7 @@
 //! | `metrics` | Prometheus metrics and the health check |
 //! | [`tcp`] | HTTP/1.1 and 2 |
 //! | `tls` | certificates and tickets of all listeners |
+//! | `websocket` | the opening handshake of WebSocket over HTTP/1.1 |
 //! | [`server`] | start, reload and shutdown |
 //! | [`handover`] | replacement by a later process, without a lost connection |
 //!
@@ -79,6 +80,7 @@ pub mod server;
 pub mod site;
 pub mod tcp;
 mod tls;
+mod websocket;
 
 pub use identity::{Contents, Identity, Validity};
 pub use lastbyte_origin::Sites;

@@ -13,6 +13,7 @@
 //! | `slots` | the limit on requests in flight |
 //! | [`fields`] | requests that are forwarded, fields that are removed and added |
 //! | `forwarded` | list fields that proxies extend |
+//! | `tunnel` | WebSocket |
 //! | `body` | the body of a request, for hyper |
 //! | `counts` | counters, and the time for the access log |
 //!
@@ -23,7 +24,8 @@
 //! | connecting to the upstream fails (with several servers: to each that is not out), or it closes the connection or sends invalid HTTP before its response | 502 |
 //! | there are too many requests in flight | 503 |
 //! | connecting to the upstream, or its response header, takes too long | 504 |
-//! | the last three also have the reason | `proxy-status` (RFC 9209) |
+//! | the upstream answers an upgrade with another 101 than was asked for, or an extended CONNECT with 2xx | 502 |
+//! | the last four also have the reason | `proxy-status` (RFC 9209) |
 //! | the upstream truncates its response, or stalls for too long; or the client reads nothing for too long | what had arrived, and then a reset stream, or a closed connection |
 //! | the client goes away | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
@@ -36,6 +38,7 @@ mod pool;
 mod repeat;
 mod slots;
 mod threads;
+mod tunnel;
 pub mod upstream;
 
 use std::{
@@ -54,7 +57,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use hyper::body::{Body as _, Frame, Incoming};
+use hyper::{
+    body::{Body as _, Frame, Incoming},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
 use lastbyte_http3::{Request, Response};
 use lastbyte_origin::wakers::{note, wake};
 use tokio::{
@@ -68,9 +75,9 @@ use self::{
     balance::{Balance, Tried, Turn},
     body::{Cause, Source, Upload},
     counts::{CONNECTION_LIMIT, INCOMPLETE, Observed, READ_TIMEOUT},
-    pool::{Connector, FIELDS_MAX, Lease, SendFailure, Transport},
+    pool::{BUFFER, Connector, FIELDS_MAX, Lease, SendFailure, Transport},
     repeat::Attempts,
-    slots::{Client, Side, Slots},
+    slots::{Client, Slots},
     threads::{Local, Threads},
 };
 pub use self::{
@@ -78,9 +85,10 @@ pub use self::{
     upstream::{Server, Upstream, UpstreamError},
 };
 use super::{
-    exchange::{Exchange, ExchangeAborted, Outgoing, PIECE_LEN, Piece},
+    exchange::{self, Exchange, ExchangeAborted, Outgoing, PIECE_LEN, Piece},
     handler::{FullResponse, Handler, HandlerResponse, Peer},
     hop_by_hop::has_unknown_coding,
+    websocket,
 };
 
 /// Settings.
@@ -90,7 +98,8 @@ pub struct Limits {
     pub connect: Duration,
     /// Time limit for the response header, after the end of the request. Default: 60 s.
     pub response: Duration,
-    /// Time limit for a stalled body, in either direction, on either side. Default: 60 s.
+    /// Time limit for a stalled body, in either direction, on either side, and for a WebSocket without bytes in both
+    /// directions. Default: 60 s.
     pub stall: Duration,
     /// Time limit for idle connections. Default: 30 s.
     pub idle: Duration,
@@ -230,10 +239,35 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// A response by a task on the thread that the request is forwarded on.
+    fn task<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        pass: impl FnOnce(Arc<Shared>, Arc<Local>, Exchange) -> F + Send + 'static,
+    ) -> HandlerResponse {
+        let local = self.threads.local();
+        let shared = Arc::clone(&self.shared);
+        HandlerResponse::Task(Box::new(move |exchange| {
+            let thread = Arc::clone(&local);
+            thread.spawn(pass(shared, local, exchange));
+        }))
+    }
+}
+
 impl Handler for Proxy {
     fn handle(&self, request: &Request, peer: &Peer) -> HandlerResponse {
         if request.method() == "CONNECT" {
-            return FullResponse::text(501, "CONNECT is not supported\n").into();
+            if !self.takes_tunnel(request) {
+                return FullResponse::no_tunnel().into();
+            }
+            let request = tunnel::request(request);
+            let begun = tunnel::begun(peer.version);
+            return match fields::request(&request, peer, &self.shared.upstream) {
+                Ok(head) => self.task(move |shared, local, exchange| {
+                    pass_tunnel(shared, local, (head, begun), exchange)
+                }),
+                Err(why) => FullResponse::text(400, format!("{why}\n")).into(),
+            };
         }
         let head = match fields::request(request, peer, &self.shared.upstream) {
             Ok(head) => head,
@@ -246,12 +280,11 @@ impl Handler for Proxy {
                 _ => FullResponse::text(501, "TRACE is not supported\n").into(),
             };
         }
-        let local = self.threads.local();
-        let shared = Arc::clone(&self.shared);
-        HandlerResponse::Task(Box::new(move |exchange| {
-            let thread = Arc::clone(&local);
-            thread.spawn(pass(shared, local, head, exchange));
-        }))
+        self.task(move |shared, local, exchange| pass(shared, local, head, exchange))
+    }
+
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        request.protocol() == Some("websocket") && !self.shared.upstream.is_h2c
     }
 }
 
@@ -323,6 +356,186 @@ async fn pass(
         () = client.revoked() => {}
     }
     drop(exchange_runs);
+}
+
+/// Opens a tunnel and runs it, unless the client cancels it before. With the header is the status that begins it.
+async fn pass_tunnel(
+    shared: Arc<Shared>,
+    local: Arc<Local>,
+    head: (http::request::Parts, u16),
+    exchange: Exchange,
+) {
+    let Exchange {
+        incoming,
+        mut outgoing,
+    } = exchange;
+    task::yield_now().await;
+    let observed = Observed::new(&shared.connector.counts, outgoing.notes());
+    let slot = tokio::select! {
+        biased;
+        () = outgoing.aborted() => return,
+        slot = shared.slots.take(shared.limits.connect) => slot,
+    };
+    let Some(slot) = slot else {
+        observed.on_error(CONNECTION_LIMIT);
+        let answer = failed(503, CONNECTION_LIMIT, "");
+        return reply(outgoing, answer.with("retry-after", "1")).await;
+    };
+    let client = Arc::clone(&slot.client);
+    tokio::select! {
+        biased;
+        () = run_tunnel((&shared, &local), head, (incoming, outgoing), (&client, &observed)) => {}
+        // Others need the slot, and this client is stalled.
+        () = client.revoked() => {}
+    }
+}
+
+async fn run_tunnel(
+    (shared, local): (&Shared, &Local),
+    (mut head, begun): (http::request::Parts, u16),
+    (incoming, mut outgoing): (exchange::Incoming, Outgoing),
+    (client, observed): (&Client, &Observed),
+) {
+    let Ok(key) = websocket::new_key() else {
+        return;
+    };
+    tunnel::set_fields(&mut head.headers, &key);
+    let opened = tokio::select! {
+        biased;
+        () = outgoing.aborted() => return,
+        opened = open_tunnel(shared, local, &head) => opened,
+    };
+    let fail = |(status, error, why): Failed| {
+        observed.on_error(error);
+        failed(status, error, &why)
+    };
+    // The server has a request more until the tunnel has ended.
+    let (mut response, _turn) = match opened {
+        Ok(opened) => opened,
+        Err(failure) => return reply(outgoing, fail(failure)).await,
+    };
+    let status = response.status();
+    if status != http::StatusCode::SWITCHING_PROTOCOLS {
+        if status.is_success() && begun == 200 {
+            let why = format!("status {} (expected 101)", status.as_u16());
+            let answer = fail((502, "http_upgrade_failed", why));
+            return reply(outgoing, answer).await;
+        }
+        if has_unknown_coding(response.headers()) {
+            let answer = fail((502, "http_response_transfer_coding", String::new()));
+            return reply(outgoing, answer).await;
+        }
+        observed.on_response();
+        forward_response(shared, response, outgoing, false, (client, observed)).await;
+        return;
+    }
+    let upgraded = if websocket::is_accepted(response.headers(), &key) {
+        hyper::upgrade::on(&mut response).await.ok()
+    } else {
+        None
+    };
+    let Some(upgraded) = upgraded else {
+        let why = "101 without the fields of RFC 6455, section 4.1".to_owned();
+        return reply(outgoing, fail((502, "http_upgrade_failed", why))).await;
+    };
+    observed.on_response();
+    let mut answer = Response::new(begun);
+    let mut fields = response.headers().clone();
+    // Of the connection to the upstream; a tunnel has no length.
+    for name in [
+        http::header::SEC_WEBSOCKET_ACCEPT,
+        http::header::CONTENT_LENGTH,
+    ] {
+        fields.remove(name);
+    }
+    fields::copy_response(&fields, answer.fields_mut());
+    if send_part(shared, client, outgoing.begin(answer))
+        .await
+        .is_ok()
+    {
+        let stall = shared.limits.stall;
+        tunnel::pump(stall, upgraded, (incoming, outgoing), (client, observed)).await;
+    }
+}
+
+/// Why there is no response: a status, an error type of RFC 9209, and details.
+type Failed = (u16, &'static str, String);
+
+/// Sends the request on a connection of its own, to the first server that accepts one.
+async fn open_tunnel(
+    shared: &Shared,
+    local: &Local,
+    head: &http::request::Parts,
+) -> Result<(http::Response<Incoming>, Turn), Failed> {
+    let mut tried = Tried::default();
+    // As of other requests.
+    let mut may_be_out = true;
+    let mut failed = None;
+    while let Some(turn) = shared.balance.choose(tried, may_be_out) {
+        let index = turn.server();
+        let Some(pool) = local.pools.get(index) else {
+            break;
+        };
+        if failed.is_some() {
+            shared.connector.counts.on_retry();
+        }
+        let failure = match pool.open_alone().await {
+            Ok(stream) => {
+                let answered = ask_tunnel(shared, stream, head.clone()).await;
+                match answered {
+                    Ok(_) => turn.succeed(),
+                    Err(_) => shared.balance.fail(index, false),
+                }
+                return answered.map(|response| (response, turn));
+            }
+            Err(failure) => failure,
+        };
+        shared.balance.fail(index, true);
+        may_be_out = failure != SendFailure::Late;
+        tried.add(index);
+        failed = Some(failure);
+    }
+    Err(match failed {
+        Some(SendFailure::Late) => (504, "connection_timeout", String::new()),
+        Some(SendFailure::Refused(why)) => (502, "connection_refused", why),
+        Some(SendFailure::Tls(why)) => (502, "tls_certificate_error", why),
+        Some(SendFailure::Broken(why)) => (502, "http_protocol_error", why),
+        None => (502, "connection_refused", "no server".to_owned()),
+    })
+}
+
+/// The response to the request on this connection, which is used for nothing else.
+async fn ask_tunnel(
+    shared: &Shared,
+    stream: Box<dyn Transport>,
+    head: http::request::Parts,
+) -> Result<http::Response<Incoming>, Failed> {
+    let invalid = |error: hyper::Error| (502, "http_protocol_error", error.to_string());
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(BUFFER)
+        .max_headers(FIELDS_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(invalid)?;
+    // It ends with the sender and the response, or with the connection that is taken out of it.
+    tokio::spawn(connection.with_upgrades());
+    let mut request = http::Request::from_parts(head, Upload::empty().attempt());
+    let hints = Arc::<Hints>::default();
+    let hinted = Arc::clone(&hints);
+    hyper::ext::on_informational(&mut request, move |response| {
+        hinted.push(response.status().as_u16(), response.headers());
+    });
+    tokio::select! {
+        biased;
+        () = hints.overflow() => {
+            let why = format!("more than {INTERIM_MAX} interim responses");
+            Err((502, "http_protocol_error", why))
+        }
+        answered = time::timeout(shared.limits.response, sender.send_request(request)) => {
+            let late = |_| (504, "http_response_timeout", String::new());
+            answered.map_err(late)?.map_err(invalid)
+        }
+    }
 }
 
 async fn reply(outgoing: Outgoing, answer: FullResponse) {
@@ -552,10 +765,7 @@ async fn send_part(
     client: &Client,
     sending: impl Future<Output = Result<(), ExchangeAborted>>,
 ) -> Result<(), ExchangeAborted> {
-    client.on_wait(Side::Response);
-    let sent = time::timeout(shared.limits.stall, sending).await;
-    client.on_progress(Side::Response);
-    sent.unwrap_or(Err(ExchangeAborted))
+    client.sent(shared.limits.stall, sending).await
 }
 
 /// The response to the client, with the failure in `Proxy-Status` (RFC 9209 §2.3).

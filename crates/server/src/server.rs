@@ -806,7 +806,10 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Comma
     let reset_secret = reset_secret(first_key(&settings), settings.server_id, &settings.host);
     let shared = Shared {
         handler: settings.handler,
-        http3: settings.http3,
+        http3: http3::Config {
+            extended_connect: true,
+            ..settings.http3
+        },
         budget,
         arms: Arc::clone(&arms),
         sites: settings.sites,

@@ -20,6 +20,7 @@
 //! | `interim` | interim responses over HTTP/1.1 |
 //! | `pace` | a response over HTTP/2 that its client does not read |
 //! | `stalled` | a peer that reads nothing for too long |
+//! | `tunnel` | WebSocket: which requests ask for it; its bytes over HTTP/1.1 |
 //! | `lingering` | the close of a socket without loss of written data |
 //! | `plain` | the listener that redirects from `http` to `https` |
 
@@ -44,6 +45,7 @@ mod request_body;
 mod stalled;
 pub(crate) mod threads;
 mod transport;
+mod tunnel;
 mod turns;
 
 pub(crate) use self::plain::Text;

@@ -54,6 +54,7 @@ pub(super) struct Entry {
     pub(super) route: usize,
     /// The status of its response; 0 until that is known.
     pub(super) status: u16,
+    pub(super) is_tunnel: bool,
     pub(super) body: SentBody,
     /// For the access log.
     pub(super) record: Option<Box<Record>>,
@@ -105,14 +106,19 @@ impl Served {
         measure.on_response(status);
         if let Some(entry) = self.records.get(&stream) {
             let span = now.since(entry.began);
-            measure.times.on_first_byte(entry.route, status, span);
+            measure.times.on_first_byte(entry.route, entry.status, span);
         }
     }
 
     /// Records the header of a response, with the announced length of its body.
     fn note(&mut self, stream: StreamId, status: u16, content_length: Option<u64>) {
         if let Some(entry) = self.records.get_mut(&stream) {
-            entry.status = status;
+            // Of a tunnel, the same in all versions.
+            entry.status = if entry.is_tunnel && status == 200 {
+                101
+            } else {
+                status
+            };
         }
         if let Some(first) = self.first_on(stream) {
             first.content_length = content_length;

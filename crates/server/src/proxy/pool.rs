@@ -11,6 +11,7 @@
 //! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if those of all threads and servers are not half as many as [`Limits::requests`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
 //! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
 //! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
+//! | connection of a [tunnel](super::tunnel) | the tunnel ends, or the response that opens none; it is never an idle one |
 //! | permit to connect | connecting succeeded, failed or took too long. It does not depend on the request |
 //!
 //! # Decisions
@@ -50,7 +51,7 @@ use tokio::{
     time,
     time::Instant,
 };
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 use tokio_util::io::InspectReader;
 
 use super::{
@@ -70,7 +71,7 @@ const CONNECTS_MAX: usize = 32;
 const SURPLUS_IDLE: Duration = Duration::from_secs(5);
 /// hyper's buffer for an HTTP/1.1 response and its header, in bytes, and the limit on an HTTP/2 header. A stalled
 /// response holds about twice that: what was read, and the buffer from which the waiting piece was cut.
-const BUFFER: usize = 16 << 10;
+pub(super) const BUFFER: usize = 16 << 10;
 /// The most fields of a response header.
 pub(super) const FIELDS_MAX: usize = 256;
 /// Maximum bytes of an HTTP/2 response waiting for its client.
@@ -494,8 +495,42 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<Connection, SendFailure> {
+        self.limited(self.try_connect()).await
+    }
+
+    /// A connection for HTTP/1.1 that is not shared, before HTTP.
+    pub(super) async fn open_alone(&self) -> Result<Box<dyn Transport>, SendFailure> {
+        let waiting = time::timeout(self.limits().connect, self.connecting.acquire()).await;
+        let _permit = waiting.map_err(|_| SendFailure::Late)?;
+        self.limited(async {
+            if let Some(connect) = &self.connector.connect {
+                return connect(&self.server);
+            }
+            let tls = self.connector.tls.as_ref();
+            Ok(match self.open().await? {
+                Opened::Unix(stream) => Box::new(stream) as Box<dyn Transport>,
+                Opened::Tcp(stream, host) => {
+                    match tls.filter(|_| self.connector.upstream.is_secure) {
+                        Some(tls) => {
+                            let mut tls = rustls::ClientConfig::clone(tls);
+                            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+                            Box::new(open_tls(tls.into(), stream, host).await?)
+                        }
+                        None => Box::new(stream),
+                    }
+                }
+            })
+        })
+        .await
+    }
+
+    /// Limits the time of an attempt to connect, and counts it.
+    async fn limited<T>(
+        &self,
+        connecting: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, SendFailure> {
         let began = Instant::now();
-        match time::timeout(self.limits().connect, self.try_connect()).await {
+        match time::timeout(self.limits().connect, connecting).await {
             Err(_) => Err(SendFailure::Late),
             Ok(Err(error)) => {
                 let why = error.to_string();
@@ -521,24 +556,30 @@ impl Pool {
         if let Some(connect) = &self.connector.connect {
             return self.speak(connect(&self.server)?).await;
         }
-        let (host, port) = match &self.server {
-            Server::Unix(path) => return self.speak(UnixStream::connect(path).await?).await,
-            Server::Tcp { host, port } => (host, *port),
+        let (stream, host) = match self.open().await? {
+            Opened::Unix(stream) => return self.speak(stream).await,
+            Opened::Tcp(stream, host) => (stream, host),
         };
-        let stream = TcpStream::connect((host.as_str(), port)).await?;
-        stream.set_nodelay(true)?;
         let Some(tls) = tls.as_ref().filter(|_| upstream.is_secure) else {
             return self.speak(stream).await;
         };
-        let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
-        let stream = TlsConnector::from(Arc::clone(tls))
-            .connect(name, stream)
-            .await?;
+        let stream = open_tls(Arc::clone(tls), stream, host).await?;
         if stream.get_ref().1.alpn_protocol() == Some(HTTP2) {
             self.speak_http2(stream).await
         } else {
             self.speak_http1(stream).await
         }
+    }
+
+    /// A socket, before TLS.
+    async fn open(&self) -> io::Result<Opened<'_>> {
+        let (host, port) = match &self.server {
+            Server::Unix(path) => return Ok(Opened::Unix(UnixStream::connect(path).await?)),
+            Server::Tcp { host, port } => (host.as_str(), *port),
+        };
+        let stream = TcpStream::connect((host, port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Opened::Tcp(stream, host))
     }
 
     /// Without TLS.
@@ -636,6 +677,22 @@ impl Pool {
             has_received,
         }))
     }
+}
+
+/// A socket of the kind that the server has.
+enum Opened<'a> {
+    Unix(UnixStream),
+    /// With the host, for TLS.
+    Tcp(TcpStream, &'a str),
+}
+
+async fn open_tls(
+    tls: Arc<rustls::ClientConfig>,
+    stream: TcpStream,
+    host: &str,
+) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    TlsConnector::from(tls).connect(name, stream).await
 }
 
 /// Why an attempt failed, and what is known about it: `sent` if it was sent.

@@ -21,6 +21,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use crate::exchange::ExchangeAborted;
+
 /// A client that has made no progress for this long is stalled.
 const STALLED: Duration = Duration::from_secs(1);
 /// Interval between two searches for a stalled request while all slots are taken.
@@ -81,6 +83,18 @@ impl Client {
     /// The client made progress.
     pub(super) fn on_progress(&self, side: Side) {
         self.waits(side).store(0, Ordering::Relaxed);
+    }
+
+    /// Waits until there is room for a part of the response, as long as the client takes to make some.
+    pub(super) async fn sent(
+        &self,
+        limit: Duration,
+        sending: impl Future<Output = Result<(), ExchangeAborted>>,
+    ) -> Result<(), ExchangeAborted> {
+        self.on_wait(Side::Response);
+        let sent = timeout(limit, sending).await;
+        self.on_progress(Side::Response);
+        sent.unwrap_or(Err(ExchangeAborted))
     }
 
     fn waiting_since(&self) -> Option<u64> {

@@ -83,6 +83,7 @@ pub(super) struct Report {
     route: usize,
     /// The status of the response; 0 until it is known.
     status: u16,
+    is_tunnel: bool,
     /// If a task responds.
     notes: Option<Arc<Notes>>,
     observed: Option<Observed>,
@@ -102,6 +103,7 @@ impl Report {
             record: record.map(Box::new),
             route: 0,
             status: 0,
+            is_tunnel: false,
             notes: None,
             observed,
         }
@@ -126,6 +128,26 @@ impl Report {
         if self.is_http2() { http2 } else { http1 }
     }
 
+    /// For the response that switches protocols: its outcome is that of the tunnel, which has the report.
+    pub(super) fn of_switch(&self) -> Self {
+        Self {
+            connection: Arc::clone(&self.connection),
+            in_flight: None,
+            record: None,
+            began: self.began,
+            route: self.route,
+            status: self.status,
+            is_tunnel: false,
+            notes: None,
+            observed: None,
+        }
+    }
+
+    /// Of a tunnel: its status is 101 in all versions, in metrics and the access log.
+    pub(super) const fn set_tunnel(&mut self) {
+        self.is_tunnel = true;
+    }
+
     /// Whether the response is sent over HTTP/2.
     pub(super) fn is_http2(&self) -> bool {
         self.connection.turns.is_some()
@@ -133,7 +155,10 @@ impl Report {
 
     /// The header of the response.
     pub(super) fn on_response(&mut self, response: &Response) {
-        self.status = response.status();
+        self.status = match response.status() {
+            200 if self.is_tunnel && self.is_http2() => 101,
+            status => status,
+        };
         self.times()
             .on_first_byte(self.route, self.status, self.took());
         if let Some(in_flight) = &mut self.in_flight {
@@ -149,7 +174,7 @@ impl Report {
     }
 
     /// A piece of the body is passed on.
-    fn on_body(&mut self, len: usize) {
+    pub(super) fn on_body(&mut self, len: usize) {
         if let Some(record) = self.record.as_deref_mut() {
             record.body_len += len as u64;
         }
@@ -172,7 +197,7 @@ impl Report {
         self.finish(false);
     }
 
-    fn finish(&mut self, is_complete: bool) {
+    pub(super) fn finish(&mut self, is_complete: bool) {
         // At most once.
         if self.in_flight.take().is_none() {
             return;

@@ -143,7 +143,8 @@ fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()
             .max_header_size(shared.limits.head_size)
             // The header of a request must fit in it, too.
             .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
-            .serve_connection(TokioIo::new(stream), service),
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades(),
     );
     Box::pin(async move {
         let is_over = tokio::select! {

@@ -75,7 +75,8 @@ where
         .max_send_buffer_size(2 * ROOM)
         .initial_window_size(windows.initial())
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_pending_accept_reset_streams(PENDING_RESETS);
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .enable_connect_protocol();
     let accepting = Accepting {
         state: State::Handshake(builder.handshake(transport.clone())),
         requests: Arc::clone(&requests),

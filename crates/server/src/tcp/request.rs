@@ -12,6 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use h2::ext::Protocol;
 use http::{StatusCode, header};
 use hyper::body::Incoming;
 use lastbyte_driver::Clock;
@@ -25,6 +26,7 @@ use super::{
     in_flight::{Connection, InFlight},
     interim::{INTERIM_MAX, Interim},
     request_body::{RequestBody, add_regular, discard, forward},
+    tunnel::{self, Upgrade},
 };
 use crate::{
     access::{AccessLog, ConnectionRef},
@@ -107,6 +109,8 @@ pub(super) struct Received {
     pub(super) reply: HandlerResponse,
     pub(super) report: Report,
     pub(super) is_head: bool,
+    /// Whether it asks for a tunnel.
+    pub(super) is_tunnel: bool,
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     pub(super) is_expecting: bool,
 }
@@ -131,7 +135,9 @@ pub(super) fn receive(
     };
     let observation = connection.observation.as_ref();
     let observed = observation.map(|it| it.on_request(head.method.as_str()));
-    let translated = translate(head, version);
+    let translated = translate(head, version)
+        .and_then(|request| tunnel::translate(request, head, version, &*shared.handler));
+    let is_tunnel = matches!(&translated, Ok(request) if request.protocol().is_some());
     let record = match &translated {
         Ok(request) if shared.access.is_some() => {
             let connection_ref = ConnectionRef {
@@ -151,6 +157,9 @@ pub(super) fn receive(
         observed.on_target(request);
     }
     let mut report = Report::new(in_flight, record, observed);
+    if is_tunnel {
+        report.set_tunnel();
+    }
     let reply = match translated {
         Ok(request) => {
             let (reply, route) = shared.handler.handle_routed(&request, &peer);
@@ -164,6 +173,7 @@ pub(super) fn receive(
         reply: if is_head { reply.head_only() } else { reply },
         report,
         is_head,
+        is_tunnel,
         // RFC 9110 §10.1.1: HTTP/1.0 has no interim responses.
         is_expecting: version != Version::Http10 && head.headers.contains_key(header::EXPECT),
     }
@@ -172,7 +182,7 @@ pub(super) fn receive(
 /// Responds to a request over HTTP/1.0 or 1.1.
 fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
     let connection = Arc::clone(&in_flight.connection);
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let version = match head.version {
         http::Version::HTTP_10 => Version::Http10,
         _ => Version::Http11,
@@ -187,12 +197,14 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
         reply,
         mut report,
         is_head,
+        is_tunnel,
         is_expecting,
     } = receive(in_flight, &head, version);
+    let upgrade = is_tunnel.then(|| Upgrade::take(&mut head)).flatten();
     let body = RequestBody::Http1(body);
     // Not read if the client waits for `100 Continue`: hyper would send it.
     let is_wanted = !is_expecting && !body.is_end() || matches!(reply, HandlerResponse::Task(_));
-    let body = is_wanted.then_some(body);
+    let body = is_wanted.then_some(body).filter(|_| upgrade.is_none());
     match (reply, body) {
         (HandlerResponse::Now(answer), None) => {
             Responded::Now(finish(&connection, whole(answer, report), must_close()))
@@ -233,7 +245,8 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                         notes,
                     } = channels;
                     report.set_notes(notes);
-                    if let Some(body) = body {
+                    let mut incoming = Some(incoming);
+                    if let Some((body, incoming)) = body.zip(incoming.take_if(|_| !is_tunnel)) {
                         tokio::spawn(receive_body(
                             Arc::clone(shared),
                             body,
@@ -242,7 +255,18 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                         ));
                     }
                     let part = await_final(&outgoing, interim).await;
-                    begin(part, outgoing, report, is_head)
+                    match (upgrade.zip(incoming), part) {
+                        (Some((upgrade, incoming)), Some(ResponsePart::Head(response)))
+                            if response.status() == 101 =>
+                        {
+                            report.on_response(&response);
+                            let switch = self::head(&response, false);
+                            let body = ResponseBody::whole(None, report.of_switch());
+                            let switch = finish(&connection, switch.map(|()| body), false);
+                            return upgrade.start(switch, (incoming, outgoing), report);
+                        }
+                        (_, part) => begin(part, outgoing, report, is_head),
+                    }
                 }
             };
             finish(&connection, response, must_close())
@@ -432,7 +456,8 @@ fn translate(head: &http::request::Parts, version: Version) -> Translated {
     if host.is_none() && authority.is_none() && version == Version::Http11 {
         return refuse("Missing Host header field\n");
     }
-    if head.method == http::Method::CONNECT {
+    let is_connect = head.method == http::Method::CONNECT;
+    if is_connect && head.extensions.get::<Protocol>().is_none() {
         return Err(FullResponse::no_connect());
     }
     if version != Version::Http10
@@ -450,7 +475,13 @@ fn translate(head: &http::request::Parts, version: Version) -> Translated {
     }
     let target = head.uri.path_and_query().map_or("", |path| path.as_str());
     // RFC 9112 §3.2.3, §3.2.4: the authority form is for CONNECT, and `*` for OPTIONS.
-    if !target::is_path(target, head.method.as_str()) {
+    // That of an extended CONNECT is as of other methods (RFC 8441 §4).
+    let method = if is_connect {
+        "GET"
+    } else {
+        head.method.as_str()
+    };
+    if !target::is_path(target, method) {
         return refuse("Invalid request target (expected a path)\n");
     }
     let authority = authority.or(host);

@@ -143,6 +143,30 @@ pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming
     }
 }
 
+/// Passes on what a client sends into a tunnel, which may be nothing for any time: the handler limits that.
+pub(super) async fn forward_tunnel(mut body: RequestBody, incoming: Sender<Piece>) {
+    while poll_fn(|context| incoming.poll_ready(context))
+        .await
+        .is_ok()
+    {
+        let next = poll_fn(|context| {
+            if incoming.poll_aborted(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            body.poll_next(context).map(Some)
+        });
+        // Without an end: reset by the client.
+        let Some(Ok(piece)) = next.await else {
+            return;
+        };
+        let is_end = piece == Piece::End;
+        incoming.push(piece);
+        if is_end {
+            return;
+        }
+    }
+}
+
 /// The handler does not need the rest of a body. Over HTTP/2 a part of it is read: to some clients a reset stream is a failure,
 /// also after a whole response. Over HTTP/1.1 nothing is read, and the connection is closed.
 async fn discard_unneeded(shared: &Shared, body: RequestBody) {

@@ -10,7 +10,9 @@ use std::{
 
 use bytes::Bytes;
 use lastbyte_driver::{Application, Clock, Next, Status, Worker};
-use lastbyte_http3::{self as http3, Body, Code, Event, Fields, Request, Response as Head};
+use lastbyte_http3::{
+    self as http3, Body, Code, Event, Fields, Request, RequestError, Response as Head,
+};
 use lastbyte_quic::{
     Time,
     connection::{Config, Connection, NetworkPath, Stage},
@@ -108,12 +110,14 @@ impl Application for Client {
                 self.http3
                     .stop(connection, now, stream, Code::REQUEST_CANCELLED);
             }
-            self.stream = Some(
-                self.http3
-                    .request(connection, &request, follows)
-                    .expect("it may"),
-            );
-            self.unsent = body;
+            match self.http3.request(connection, &request, follows) {
+                // The server's settings have not arrived.
+                Err(RequestError::ExtendedConnect) => self.request = Some((request, body)),
+                stream => {
+                    self.stream = Some(stream.expect("it may"));
+                    self.unsent = body;
+                }
+            }
             if !self.unsent.is_empty() {
                 self.write(connection);
             }

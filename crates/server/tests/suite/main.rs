@@ -25,5 +25,6 @@ mod routes;
 mod servers;
 mod serving;
 mod threads;
+mod tunnels;
 mod upstream;
 mod windows;

@@ -28,7 +28,7 @@ use crate::{
         interim::INTERIM_MAX,
         pace::{Pace, PacedExecutor},
         request::{self, Received, begin, finish, head, poll_final, whole},
-        request_body::{RequestBody, discard, forward},
+        request_body::{RequestBody, discard, forward, forward_tunnel},
     },
 };
 
@@ -68,6 +68,7 @@ impl Accepted {
             reply: response,
             report,
             is_head,
+            is_tunnel,
             is_expecting,
         } = request::receive(in_flight, &head, Version::Http2);
         let body = RequestBody::Http2(body, connection.body_read.clone());
@@ -75,7 +76,7 @@ impl Accepted {
             HandlerResponse::Task(task) => {
                 executor.execute(|pace| async move {
                     let expected = is_expecting && !body.is_end();
-                    let body = (body, expected);
+                    let body = (body, expected, is_tunnel);
                     if let Some(sending) =
                         run(&connection, task, body, reply, (report, is_head)).await
                     {
@@ -128,7 +129,7 @@ impl Accepted {
 async fn run(
     connection: &Arc<Connection>,
     task: Task,
-    (body, is_expected): (RequestBody, bool),
+    (body, is_expected, is_tunnel): (RequestBody, bool, bool),
     mut reply: Reply,
     (mut report, is_head): (Report, bool),
 ) -> Option<Sending<ResponseBody>> {
@@ -143,6 +144,8 @@ async fn run(
     let mut unread = None;
     if body.is_end() {
         incoming.push(Piece::End);
+    } else if is_tunnel {
+        tokio::spawn(forward_tunnel(body, incoming));
     } else if is_expected {
         unread = Some((body, incoming));
     } else {
