@@ -32,15 +32,15 @@ fn answers() {
         ("corr(_[\"b\"], 10 - 3 * _[\"b\"]) >> _.round(9)", "-1.0\n"),
         ("corr(_[\"b\"], 1)", "null\n"),
         (
-            "limit(1) >> [bucket(7, 5), bucket(-7, 5), bucket(0.37, 0.1), bucket(nil, 5)]",
+            "limit(1) >> [bucket(_[\"b\"] * 7, 5), bucket(_[\"b\"] * -7, 5), bucket(_[\"b\"] * 0.37, 0.1), bucket(_[\"a\"], 5)]",
             "[5,-10,0.3,null]\n",
         ),
         (
-            "limit(1) >> [bucket(61000, \"1m\"), bucket(61500.5, \"30s\"), bucket(3599999, \"1h\")]",
+            "limit(1) >> [bucket(_[\"b\"] * 61000, \"1m\"), bucket(_[\"b\"] * 61500.5, \"30s\"), bucket(_[\"b\"] * 3599999, \"1h\")]",
             "[60000,60000,0]\n",
         ),
         (
-            "limit(1) >> bucket(Time.at(90061).utc, \"1d\")",
+            "limit(1) >> bucket(Time.at(_[\"b\"] * 90061).utc, \"1d\")",
             "\"1970-01-02 00:00:00 UTC\"\n",
         ),
         (
@@ -52,13 +52,6 @@ fn answers() {
             "\"2000-10-10T20:58:36.000Z\"\n",
         ),
     ] {
-        if answer.is_empty() {
-            assert!(
-                Query::compile(query, &[], Options::default()).is_err(),
-                "{query}"
-            );
-            continue;
-        }
         assert_eq!(
             run(query, rows, Options::default()),
             (answer.to_owned(), String::new()),

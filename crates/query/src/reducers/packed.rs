@@ -426,11 +426,18 @@ impl Part {
     fn fits(&self, known: &Accumulator) -> bool {
         let number =
             |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Big(_));
+        // A part may begin with a row for which another one is kept.
+        if let (Part::One(part, _), Accumulator::One(which, _)) = (self, known)
+            && part != which
+        {
+            return false;
+        }
         match (self, known) {
             (Part::Count(_), Accumulator::Count(_))
             | (Part::Percentile(_), Accumulator::Percentile { .. })
             | (Part::Group(_), Accumulator::Group(_))
             | (Part::Distinct(_), Accumulator::Distinct(_))
+            | (Part::One(Which::First | Which::Last, _), Accumulator::One(..))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
             (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
             (Part::Top(counts), Accumulator::Mode(_)) => counts
@@ -454,9 +461,6 @@ impl Part {
                 });
                 texts || numbers
             }
-            // A part may begin with a row for which another one is kept.
-            (Part::One(part, _), Accumulator::One(which, _)) if part != which => false,
-            (Part::One(Which::First | Which::Last, _), Accumulator::One(..)) => true,
             (Part::One(_, more), Accumulator::One(_, known)) => match (more, known) {
                 (Portable::Nil, _)
                 | (_, Value::Nil)
