@@ -68,6 +68,10 @@ fn several_upstream_urls_are_a_list_with_commas() {
     let servers = [Server::Unix("/run/app.sock".into()), tcp("a", 80)];
     assert_eq!(socket.servers, servers);
     assert_eq!(socket.authority(), "localhost");
+    // In metrics, all servers are named.
+    let name = all.to_string();
+    assert_eq!(name, "http://a:1/app,http://[::1]:2/app,http://a/app");
+    assert_eq!(socket.to_string(), "unix:/run/app.sock,http://a");
     let list = |count: u16| {
         let urls = (1..=count).map(|port| format!("http://a:{port}"));
         urls.collect::<Vec<_>>().join(",")

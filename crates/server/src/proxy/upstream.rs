@@ -37,13 +37,17 @@ pub enum Server {
 impl Upstream {
     /// The host and port of the first server as an authority, for requests without one.
     pub(super) fn authority(&self) -> String {
-        let Some(Server::Tcp { host, port }) = self.servers.first() else {
-            return "localhost".to_owned();
-        };
+        match self.servers.first() {
+            Some(Server::Tcp { host, port }) => self.authority_of(host, *port),
+            _ => "localhost".to_owned(),
+        }
+    }
+
+    fn authority_of(&self, host: &str, port: u16) -> String {
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {
-            host.clone()
+            host.to_owned()
         };
         match (self.is_secure, port) {
             (true, 443) | (false, 80) => host,
@@ -52,6 +56,7 @@ impl Upstream {
     }
 }
 
+/// The URLs, as they are parsed.
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match (self.is_secure, self.is_h2c) {
@@ -59,7 +64,17 @@ impl fmt::Display for Upstream {
             (false, true) => "h2c",
             (false, false) => "http",
         };
-        write!(f, "{scheme}://{}{}", self.authority(), self.base)
+        for (at, server) in self.servers.iter().enumerate() {
+            f.write_str(if at > 0 { "," } else { "" })?;
+            match server {
+                Server::Tcp { host, port } => {
+                    let authority = self.authority_of(host, *port);
+                    write!(f, "{scheme}://{authority}{}", self.base)?;
+                }
+                Server::Unix(path) => write!(f, "unix:{}", path.display())?,
+            }
+        }
+        Ok(())
     }
 }
 
