@@ -77,7 +77,7 @@ use self::{
     counts::{CONNECTION_LIMIT, INCOMPLETE, Observed, READ_TIMEOUT},
     pool::{BUFFER, Connector, FIELDS_MAX, Lease, SendFailure, Transport},
     repeat::Attempts,
-    slots::{Client, Slots},
+    slots::{Client, Slot, Slots},
     threads::{Local, Threads},
 };
 pub use self::{
@@ -297,7 +297,7 @@ async fn pass(
 ) {
     let Exchange {
         mut incoming,
-        mut outgoing,
+        outgoing,
     } = exchange;
     // A client that cancels at once, as in a flood of reset requests, costs the upstream nothing.
     task::yield_now().await;
@@ -321,15 +321,8 @@ async fn pass(
         }
     };
     let observed = Observed::new(&shared.connector.counts, outgoing.notes());
-    let slot = tokio::select! {
-        biased;
-        () = outgoing.aborted() => return,
-        slot = shared.slots.take(shared.limits.connect) => slot,
-    };
-    let Some(slot) = slot else {
-        observed.on_error(CONNECTION_LIMIT);
-        let answer = failed(503, CONNECTION_LIMIT, "");
-        return reply(outgoing, answer.with("retry-after", "1")).await;
+    let Some((slot, outgoing)) = admit(&shared, &observed, outgoing).await else {
+        return;
     };
     let client = Arc::clone(&slot.client);
     // Dropped with the exchange, and the body ends with it.
@@ -358,6 +351,26 @@ async fn pass(
     drop(exchange_runs);
 }
 
+/// Waits for a slot. Without one, the client has its answer, or is gone.
+async fn admit(
+    shared: &Shared,
+    observed: &Observed,
+    mut outgoing: Outgoing,
+) -> Option<(Slot, Outgoing)> {
+    let slot = tokio::select! {
+        biased;
+        () = outgoing.aborted() => return None,
+        slot = shared.slots.take(shared.limits.connect) => slot,
+    };
+    let Some(slot) = slot else {
+        observed.on_error(CONNECTION_LIMIT);
+        let answer = failed(503, CONNECTION_LIMIT, "");
+        reply(outgoing, answer.with("retry-after", "1")).await;
+        return None;
+    };
+    Some((slot, outgoing))
+}
+
 /// Opens a tunnel and runs it, unless the client cancels it before. With the header is the status that begins it.
 async fn pass_tunnel(
     shared: Arc<Shared>,
@@ -365,21 +378,11 @@ async fn pass_tunnel(
     head: (http::request::Parts, u16),
     exchange: Exchange,
 ) {
-    let Exchange {
-        incoming,
-        mut outgoing,
-    } = exchange;
+    let Exchange { incoming, outgoing } = exchange;
     task::yield_now().await;
     let observed = Observed::new(&shared.connector.counts, outgoing.notes());
-    let slot = tokio::select! {
-        biased;
-        () = outgoing.aborted() => return,
-        slot = shared.slots.take(shared.limits.connect) => slot,
-    };
-    let Some(slot) = slot else {
-        observed.on_error(CONNECTION_LIMIT);
-        let answer = failed(503, CONNECTION_LIMIT, "");
-        return reply(outgoing, answer.with("retry-after", "1")).await;
+    let Some((slot, outgoing)) = admit(&shared, &observed, outgoing).await else {
+        return;
     };
     let client = Arc::clone(&slot.client);
     tokio::select! {

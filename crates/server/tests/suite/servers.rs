@@ -184,6 +184,7 @@ impl Scene {
         (0..count).map(one).collect()
     }
 
+    /// Lets this much virtual time pass: the clock is paused, and moves when no task can run.
     fn pass(&self, span: Duration) {
         self.runtime.block_on(async { time::sleep(span).await });
     }
