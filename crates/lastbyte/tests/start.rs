@@ -252,7 +252,7 @@ fn each_command_of_the_plan_works() {
         let output = machine.run(&block);
         assert!(output.status.success(), "{block}\n{}", stderr(&output));
         if block.contains("pkill -HUP") {
-            machine.servers[0].until("reloaded");
+            machine.servers[1].until("reloaded");
             reloads += 1;
         }
     }

@@ -274,7 +274,7 @@ fn a_failure_leaves_the_last_good_state() {
         .open(state.join("lock"))
         .expect("a lock");
     lock.lock().expect("free");
-    ramp.refused(&["log"], "is in use by another `lastbyte steer`");
+    ramp.refused(&["log"], "is in use by another `lastbyte steer` or `serve`");
     drop(lock);
     // Another plan.
     fs::write(ramp.folder.join("ramp.toml"), PLAN.replace("10%", "20%")).expect("room");
@@ -431,4 +431,151 @@ fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
     for of_stopped in &found[1..] {
         assert_eq!(*of_stopped, ("old".to_owned(), "2".to_owned()));
     }
+}
+
+/// A server that decides itself, over a log that another process of it wrote: it starts, looks, grows, and stops.
+#[test]
+fn a_server_with_a_plan_ramps_by_its_own_log() {
+    let mut ramp = Ramp::new("steer-by-serve");
+    // The first look is that of `steer`, with the same state; a server continues it.
+    let plan = PLAN.replace("[plan]", "[plan]\nstate = 'served'");
+    fs::write(ramp.folder.join("ramp.toml"), plan).expect("room");
+    for _ in 0..2 {
+        ramp.hour(1, 0.1, 0.85);
+    }
+    // Rotated: two thirds of the lines, also in a compressed form, which does not count twice.
+    let (first, second) = ramp.log.split_at(ramp.log.len() / 3);
+    let (first, last) = (
+        format!("{first}{}", second.split_once('\n').expect("lines").0),
+        second,
+    );
+    let last = last.split_once('\n').expect("lines").1;
+    fs::write(ramp.folder.join("log.1"), first + "\n").expect("room");
+    fs::write(ramp.folder.join("log.1.gz"), "not yet whole").expect("room");
+    fs::write(ramp.folder.join("log"), last).expect("room");
+    let options = ["--self-signed", "--experiment", "ramp.toml"];
+    let with_log = [&options[..], &["--log", "log", "--metrics", "127.0.0.1:0"]].concat();
+    let check = lastbyte(
+        &ramp.folder,
+        &[&["serve", "--check"], &options[..]].concat(),
+    );
+    let expected =
+        "`ramp.toml`: a table `[plan]` (expected --log with it: decisions follow from the log)";
+    assert!(stderr(&check).contains(expected), "{}", stderr(&check));
+    let check = lastbyte(
+        &ramp.folder,
+        &[&["serve", "--check"], &with_log[..]].concat(),
+    );
+    assert!(check.status.success(), "{}", stderr(&check));
+    assert!(
+        !ramp.folder.join("served").exists(),
+        "a check starts no ramp"
+    );
+
+    let mut serving = Serving::start(&ramp.folder, &with_log);
+    let printed = serving.process.until("look 1: ");
+    assert!(
+        printed.contains("look 1: ramp: ")
+            && printed.contains("new: 50% of new connections, stage 2 of 2, epoch 2"),
+        "{printed}"
+    );
+    assert_eq!(
+        serving.metric("lastbyte_experiment_stage{experiment=\"ramp\"}"),
+        2
+    );
+    let get = |serving: &Serving| {
+        let got = serving.get(&ramp.folder, "/1000", &["-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+    };
+    get(&serving);
+    // Another controller finds the decisions of the server.
+    let steered = lastbyte(&ramp.folder, &["steer", "--plan", "ramp.toml"]);
+    assert!(
+        String::from_utf8_lossy(&steered.stdout).starts_with("look 1: ramp"),
+        "{}",
+        stderr(&steered)
+    );
+    // An operator ends the ramp, without a reload.
+    fs::write(ramp.folder.join("served/stop"), "").expect("room");
+    serving.process.until("look 2: stopped: ");
+    for _ in 0..5 {
+        get(&serving);
+    }
+    // What is over stays over when the configuration is read again.
+    serving.process.signal("-HUP");
+    serving.process.until("reloaded: arms");
+    assert_eq!(
+        serving.metric("lastbyte_experiment_over{experiment=\"ramp\"}"),
+        1
+    );
+    get(&serving);
+    serving.process.signal("-TERM");
+    let (code, printed) = serving.process.wait();
+    assert_eq!(code, Some(0), "{printed}");
+    let found = arms_and_epochs(&ramp.folder.join("log"));
+    let found = &found[found.len() - 7..];
+    assert_eq!(found[0].1, "2");
+    for of_stopped in &found[1..] {
+        assert_eq!(*of_stopped, ("old".to_owned(), "3".to_owned()));
+    }
+}
+
+/// A plan without a place for its decisions does not give the arm the share of the file.
+#[test]
+fn a_server_refuses_a_plan_without_a_directory() {
+    let folder = folder("steer-stateless");
+    fs::write(folder.join("ramp.toml"), PLAN).expect("room");
+    let options = [
+        "serve",
+        "--self-signed",
+        "--experiment",
+        "ramp.toml",
+        "--log",
+        "log",
+    ];
+    let output = lastbyte(&folder, &options);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "`ramp.toml`: a table `[plan]` (expected `state` in it, a directory for the decisions; or experiment.toml, which `lastbyte steer` writes)";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    fs::write(
+        folder.join("ramp.toml"),
+        PLAN.replace("[plan]", "[plan]\nstate = ''"),
+    )
+    .expect("room");
+    let output = lastbyte(&folder, &options);
+    assert!(
+        stderr(&output).contains("`plan.state`: empty (expected the name of a directory)"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// The switch that takes the arm away does not depend on the disk.
+#[test]
+fn a_stop_that_cannot_be_recorded_takes_the_arm_away() {
+    let folder = folder("steer-unrecorded");
+    let plan = PLAN.replace("[plan]", "[plan]\nstate = 'served'");
+    fs::write(folder.join("ramp.toml"), plan).expect("room");
+    let options = [
+        "--self-signed",
+        "--experiment",
+        "ramp.toml",
+        "--log",
+        "log",
+        "--metrics",
+        "127.0.0.1:0",
+    ];
+    let mut serving = Serving::start(&folder, &options);
+    serving.process.until("look 1: hold: ");
+    let decisions = folder.join("served/decisions.ndjson");
+    fs::remove_file(&decisions).expect("it is there");
+    fs::create_dir(&decisions).expect("room");
+    fs::write(folder.join("served/stop"), "").expect("room");
+    serving.process.until("look 2: stopped: ");
+    let share = "lastbyte_experiment_share{experiment=\"ramp\",arm=\"new\"}";
+    assert_eq!(serving.metric(share), 0);
+    serving.process.signal("-TERM");
+    let (code, printed) = serving.process.wait();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("which is not recorded"), "{printed}");
 }

@@ -46,6 +46,8 @@ pub struct RampPlan {
     /// The share that stays at the baseline after a win.
     #[serde(deserialize_with = "share")]
     pub holdback: f64,
+    /// The directory of the decisions, relative to the experiment file.
+    pub state: Option<String>,
 }
 
 impl Default for RampPlan {
@@ -61,6 +63,7 @@ impl Default for RampPlan {
             time_limit: Duration::from_secs(60),
             min_size: 0,
             holdback: 0.05,
+            state: None,
         }
     }
 }
@@ -137,6 +140,9 @@ impl RampPlan {
                 self.stages.len()
             );
             return invalid("least-time", units::show_span(self.least_time), expected);
+        }
+        if self.state.as_deref() == Some("") {
+            return invalid("state", "empty".into(), "the name of a directory".into());
         }
         if self.time_limit < Duration::from_secs(1) {
             return invalid(

@@ -89,6 +89,7 @@ pub use lastbyte_origin::{
     access, arms, budget, exchange, handler, representation, routes, sink, sites,
 };
 pub use log::LogWriter;
+pub use metrics::RampStatus;
 pub use server::{Inherited, Server, Settings, StartError, Versions};
 pub use site::Site;
 pub use tls::KeyLog;

@@ -19,7 +19,7 @@ use std::{
     convert::Infallible,
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex as StdMutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -87,6 +87,26 @@ pub(crate) struct Reloads {
     is_successful: AtomicBool,
     /// In seconds since 1970.
     succeeded_at: AtomicU64,
+    ramp: StdMutex<Option<RampStatus>>,
+}
+
+/// The state of an experiment whose shares change by decisions, for metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RampStatus {
+    /// The name of the experiment.
+    pub experiment: String,
+    /// The names of the arms, and their shares of new connections.
+    pub shares: Vec<(String, f64)>,
+    /// The stage, from 1.
+    pub stage: usize,
+    /// The number of looks at the logs.
+    pub looks: u64,
+    /// The last decision.
+    pub action: String,
+    /// Whether no other decision follows.
+    pub is_over: bool,
+    /// The time of the last look, in seconds since 1970.
+    pub looked_at: u64,
 }
 
 impl Reloads {
@@ -95,7 +115,19 @@ impl Reloads {
         Self {
             is_successful: AtomicBool::new(true),
             succeeded_at: AtomicU64::new(Clock::since_epoch().as_secs()),
+            ramp: StdMutex::default(),
         }
+    }
+
+    pub(crate) fn set_ramp(&self, ramp: Option<RampStatus>) {
+        *self.ramp.lock().unwrap_or_else(PoisonError::into_inner) = ramp;
+    }
+
+    fn ramp(&self) -> Option<RampStatus> {
+        self.ramp
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(crate) fn record(&self, is_successful: bool) {
@@ -127,6 +159,7 @@ pub(crate) struct Numbers {
     pub(crate) is_reloaded: bool,
     /// The time of the last reload that succeeded, in seconds since 1970.
     pub(crate) reloaded_at: u64,
+    pub(crate) ramp: Option<RampStatus>,
     pub(crate) is_draining: bool,
     pub(crate) uptime: Duration,
 }
@@ -187,6 +220,7 @@ impl Sources {
             certificates: self.certificates.ends(),
             is_reloaded: self.reloads.is_successful.load(Ordering::Acquire),
             reloaded_at: self.reloads.succeeded_at.load(Ordering::Acquire),
+            ramp: self.reloads.ramp(),
             is_draining: self.is_draining.load(Ordering::Acquire),
             uptime: self.clock.now().since(self.began),
         }

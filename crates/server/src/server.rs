@@ -527,6 +527,11 @@ impl Server {
         self.reloads.record(is_successful);
     }
 
+    /// Records the state of a ramp, for metrics.
+    pub fn set_ramp(&self, ramp: Option<metrics::RampStatus>) {
+        self.reloads.set_ramp(ramp);
+    }
+
     /// Replaces the ticket keys.
     ///
     /// # Errors

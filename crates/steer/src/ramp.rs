@@ -24,6 +24,7 @@
 //! - *The sample ratio needs no least number of connections of the arm*: an arm whose connections all fail may have no lines.
 //! - *A ramp that is over stays over.* Another needs another directory of state.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use lastbyte_report::statistics::sequence::{Difference, difference, sample_ratio};
@@ -64,6 +65,21 @@ pub enum Action {
     AlarmRatio,
     /// An operator ended the ramp.
     Stopped,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::Hold => "hold",
+            Self::Ramp => "ramp",
+            Self::Win => "win",
+            Self::StopHarm => "stop-harm",
+            Self::Futile => "futile",
+            Self::AlarmRatio => "alarm-ratio",
+            Self::Stopped => "stopped",
+        })
+    }
 }
 
 impl Action {
@@ -121,6 +137,21 @@ pub struct Look {
     pub incomplete: Option<Change>,
     /// The largest log Bayes factor against the shares, less its limit: an alarm above zero.
     pub ratio: Option<f64>,
+}
+
+impl Look {
+    /// The look that ends a ramp after this one, for an operator.
+    #[must_use]
+    pub fn stopped(&self) -> Self {
+        Self {
+            look: self.look + 1,
+            action: Action::Stopped,
+            rule: "the file `stop` is there".to_owned(),
+            epoch: self.epoch + 1,
+            share: 0.0,
+            ..self.clone()
+        }
+    }
 }
 
 /// A ramp, by its looks.
@@ -209,14 +240,7 @@ impl Ramp {
     #[must_use]
     pub fn stop(&self) -> Option<Look> {
         let last = self.0.last().filter(|look| !look.action.is_end())?;
-        Some(Look {
-            look: last.look + 1,
-            action: Action::Stopped,
-            rule: "the file `stop` is there".to_owned(),
-            epoch: last.epoch + 1,
-            share: 0.0,
-            ..last.clone()
-        })
+        Some(last.stopped())
     }
 
     /// The look at these lines. `None` if the ramp did not start, or is over.

@@ -16,11 +16,13 @@ mod config;
 pub(super) mod descriptors;
 mod handler;
 mod handover;
+mod ramp;
 mod replay;
 mod route;
 mod simulated;
 
 use std::{
+    cell::RefCell,
     ffi::OsString,
     fmt::Write as _,
     io::Write,
@@ -72,6 +74,7 @@ use self::{
     arguments::Retry,
     certificates::{CertificateFiles, Look},
     config::Effective,
+    ramp::{Ramp, Ramping},
 };
 use crate::{
     commands::{
@@ -106,8 +109,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let aead = arguments.aead.choose();
     let mut certificates = CertificateFiles::read(arguments)?;
     let identities = certificates.identities();
-    let mut settings = settings(arguments, identities, descriptors, registry, aead.provider)?;
-    let config_hash = config_hash(arguments, &options)?;
+    let ramp = Ramp::started(arguments, registry)?;
+    let specs = (registry, ramp.as_ref());
+    let mut settings = settings(arguments, identities, descriptors, specs, aead.provider)?;
+    let config_hash = config_hash(arguments, &options, ramp.as_ref())?;
     settings.inherited = inherited;
     let hash = settings
         .identities
@@ -125,26 +130,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         takeover = handover::begin(path, &mut settings)?;
         one_for_all &= takeover.is_none();
     }
-    let wanted = settings.tcp.connections;
-    settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
-    // A slightly lower limit is not worth a message.
-    let is_much_less = settings.tcp.connections < wanted - wanted / 10;
-    if let (true, Some(limit)) = (is_much_less, descriptors) {
-        notice(format!(
-            "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)",
-            settings.tcp.connections
-        ));
-    }
-    let mut logs = Vec::new();
-    settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
-    let access = start_log(arguments, arguments.access_log.as_deref(), &mut logs)?;
-    settings.sites = arguments.sites();
+    limit_connections(&mut settings, descriptors);
     settings.arms = settings.arms.with_config_hash(&config_hash);
-    settings.access = access.map(|writer| {
-        AccessLog::new(writer, arguments.access_format()).with_sites(settings.sites.clone())
-    });
-    settings.key_log = key_log(arguments)?;
-    settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
+    let logs = start_logs(arguments, &mut settings)?;
     let challenges = (!arguments.acme.is_empty()).then(Challenges::default);
     settings.challenges.clone_from(&challenges);
     if let Some(takeover) = &takeover {
@@ -167,12 +155,27 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         acme::start(arguments, &server, challenges)?;
     }
     notice(format!("configuration {config_hash}"));
+    let ramping = Ramping::new(ramp);
+    show_ramp(ramping.get().as_ref(), &server);
+    let in_effect = RefCell::new((arguments.clone(), config_hash));
     notice(greeting(arguments, &server, hash.as_deref(), &aead));
 
     let check = |new: &Arguments| handler::handler(new, descriptors, aead.provider).map(drop);
     let reloading = |certificates: &mut CertificateFiles| {
         let inputs = (arguments, registry, &windows);
-        reload(inputs, &server, certificates, &mut options, check)
+        let (what, new) = reload(inputs, &server, certificates, &mut options, &ramping, check)?;
+        in_effect.replace(new);
+        Ok(what)
+    };
+    let decided = |ramp: &Ramp| {
+        let (arguments, hash) = &mut *in_effect.borrow_mut();
+        apply(
+            ramp,
+            &server,
+            hash,
+            arms(arguments, (registry, Some(ramp)), &windows)?,
+        );
+        Ok(())
     };
     runtime.block_on(until_end(
         &server,
@@ -180,10 +183,25 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         &mut successor,
         &mut certificates,
         reloading,
+        (&ramping, decided),
     ));
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
     Ok(finish_logs(logs, print_report(&report)))
+}
+
+/// Limits TCP connections by the limit of open files.
+fn limit_connections(settings: &mut Settings, descriptors: Option<u64>) {
+    let wanted = settings.tcp.connections;
+    settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
+    // A slightly lower limit is not worth a message.
+    let is_much_less = settings.tcp.connections < wanted - wanted / 10;
+    if let (true, Some(limit)) = (is_much_less, descriptors) {
+        notice(format!(
+            "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)",
+            settings.tcp.connections
+        ));
+    }
 }
 
 /// Printed if systemd passed one UDP socket and no number of workers was given.
@@ -202,8 +220,12 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     Ok((loaded, effective))
 }
 
-/// The hash of the configuration for the logs, and the epoch of an experiment that has one.
-fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, Failure> {
+/// The hash of the configuration for the logs, and the epoch of a ramp, or of an experiment that has one.
+fn config_hash(
+    arguments: &Arguments,
+    effective: &Effective,
+    ramp: Option<&Ramp>,
+) -> Result<String, Failure> {
     let mut epoch = None;
     let mut hashed = effective.hashed();
     // Its content is part of the configuration, too.
@@ -213,7 +235,7 @@ fn config_hash(arguments: &Arguments, effective: &Effective) -> Result<String, F
         .filter(|name| *name != FOUR_ARMS)
     {
         let text = files::read_text(Path::new(path)).map_err(Failure::Usage)?;
-        epoch = experiment_file::epoch(&text);
+        epoch = ramp.map_or_else(|| experiment_file::epoch(&text), |ramp| Some(ramp.epoch()));
         hashed.push_str(&text);
     }
     let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());
@@ -228,12 +250,12 @@ fn settings(
     arguments: &Arguments,
     identities: Vec<Identity>,
     descriptors: Option<u64>,
-    registry: &Registry,
+    specs: (&Registry, Option<&Ramp>),
     aead: AeadProvider,
 ) -> Result<Settings, Failure> {
     let (handler, upstreams) = handler::handler(arguments, descriptors, aead)?;
     let windows = WindowBudget::new(arguments.buffer_memory);
-    let arms = arms(arguments, registry, &windows)?;
+    let arms = arms(arguments, specs, &windows)?;
     let mut identities = identities.into_iter();
     let first = identities.next();
     let first = first.ok_or_else(|| Failure::Usage("no certificate (expected --cert)".into()))?;
@@ -311,15 +333,17 @@ fn reload(
     server: &Server,
     certificates: &mut CertificateFiles,
     effective: &mut Effective,
+    ramping: &Ramping,
     check: impl Fn(&Arguments) -> Result<(), Failure>,
-) -> Result<String, Failure> {
+) -> Result<(String, (Arguments, String)), Failure> {
     let (arguments, read) = load(arguments)?;
     check(&arguments)?;
     let mut reloaded = effective.clone();
     let needs_restart = reloaded.reload(&read);
     let mut what = vec!["arms"];
-    let arms = arms(&arguments, registry, windows)?;
-    let config_hash = config_hash(&arguments, &reloaded)?;
+    let ramp = Ramp::started(&arguments, registry)?;
+    let arms = arms(&arguments, (registry, ramp.as_ref()), windows)?;
+    let config_hash = config_hash(&arguments, &reloaded, ramp.as_ref())?;
     let keys = ticket_keys(&arguments)?;
     let (layout, balancers) = balancing(&arguments)?;
     let invalid = |why| Failure::Usage(format!("--lb-config: {why}"));
@@ -356,7 +380,28 @@ fn reload(
     if !needs_restart.is_empty() {
         let _ = write!(text, "; needs a restart: {}", needs_restart.join(", "));
     }
-    Ok(text)
+    show_ramp(ramp.as_ref(), server);
+    ramping.set(ramp);
+    Ok((text, (arguments, config_hash)))
+}
+
+/// Gives the arms their shares by a decision. The hash on the lines of the logs gets its number.
+fn apply(ramp: &Ramp, server: &Server, hash: &mut String, arms: Arms) {
+    let named = ramp.named(hash);
+    if named != *hash || ramp.has_one_look() {
+        notice(ramp.decision().unwrap_or_default());
+    }
+    server.set_ramp(ramp.status());
+    server.set_arms(arms.with_config_hash(&named));
+    *hash = named;
+}
+
+/// The decision in effect, for the operator and in the metrics.
+fn show_ramp(ramp: Option<&Ramp>, server: &Server) {
+    server.set_ramp(ramp.and_then(Ramp::status));
+    if let Some(decision) = ramp.and_then(Ramp::decision) {
+        notice(decision);
+    }
 }
 
 /// Warns of certificates that are not valid, or soon will not be.
@@ -423,6 +468,7 @@ async fn until_end(
     successor: &mut Option<Successor>,
     certificates: &mut CertificateFiles,
     mut reload: impl FnMut(&mut CertificateFiles) -> Result<String, Failure>,
+    (ramping, decided): (&Ramping, impl Fn(&Ramp) -> Result<(), Failure>),
 ) {
     let mut warns_of_names = true;
     // A renewed certificate does not make a refused configuration valid.
@@ -435,6 +481,12 @@ async fn until_end(
             _ = looks.tick() => {
                 if let Some(are_usable) = renew(certificates, server) {
                     server.record_reload(is_configured && are_usable);
+                }
+                continue;
+            }
+            looked = ramping.next() => {
+                if let Err(Failure::Usage(why) | Failure::Run(why)) = looked.and_then(|ramp| decided(&ramp)) {
+                    terminal::error(format!("error: {why}\nno look at the ramp; keeping the current shares"));
                 }
                 continue;
             }
@@ -534,6 +586,23 @@ fn print_report(report: &Report) -> ExitCode {
     code
 }
 
+/// Opens the files that the server writes.
+fn start_logs(
+    arguments: &Arguments,
+    settings: &mut Settings,
+) -> Result<Vec<(LogThread, PathBuf)>, Failure> {
+    let mut logs = Vec::new();
+    settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
+    let access = start_log(arguments, arguments.access_log.as_deref(), &mut logs)?;
+    settings.sites = arguments.sites();
+    settings.access = access.map(|writer| {
+        AccessLog::new(writer, arguments.access_format()).with_sites(settings.sites.clone())
+    });
+    settings.key_log = key_log(arguments)?;
+    settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
+    Ok(logs)
+}
+
 fn start_log(
     arguments: &Arguments,
     path: Option<&Path>,
@@ -594,10 +663,16 @@ fn finish_log(thread: LogThread, path: &Path) -> Option<String> {
 /// The arms, with the experiment's name.
 fn arms(
     arguments: &Arguments,
-    registry: &Registry,
+    (registry, ramp): (&Registry, Option<&Ramp>),
     windows: &WindowBudget,
 ) -> Result<Arms, Failure> {
-    let (arms, name) = specs(arguments, registry)?;
+    let (arms, name) = match ramp {
+        Some(ramp) => {
+            let (arms, name) = ramp.arms();
+            (arms, Some(name))
+        }
+        None => specs(arguments, registry)?,
+    };
     // An arm whose share is 0 has no connections.
     let arms = arms.into_iter().filter(|arm| arm.share != 0.0).map(|arm| {
         let mut config = connection_config(arguments, arm.spec);

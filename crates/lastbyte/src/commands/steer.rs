@@ -5,12 +5,15 @@ mod rehearse;
 mod store;
 
 use core::num::NonZeroUsize;
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_driver::Clock;
-use lastbyte_scenario::{Experiment, RampPlan};
+use lastbyte_scenario::{Arm, Experiment, RampPlan};
 use lastbyte_steer::{
     Subject,
     ramp::{Action, Change, Look, Ramp},
@@ -19,6 +22,7 @@ use lastbyte_steer::{
 use lastbyte_units::{self as units, SipHash};
 
 use self::store::Store;
+pub(super) use self::store::is_stopped;
 use super::{experiment_file, values};
 use crate::{
     failure::Failure,
@@ -51,11 +55,11 @@ pub(crate) struct Arguments {
     /// Experiment file with a table `[plan]`
     #[arg(long, value_name = "EXP.toml", required = true)]
     plan: PathBuf,
-    /// Directory of the decisions, and of the experiment file for the servers
-    #[arg(long, value_name = "DIR", required_unless_present = "rehearse")]
+    /// Directory of the decisions and of the servers' experiment file [default: the plan's `state`]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Compute all decisions again from the logs, and print where they differ
-    #[arg(long, requires = "state")]
+    #[arg(long)]
     verify: bool,
     /// Run the plan N times over simulated connections, in each of several scenarios
     #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=100_000), conflicts_with_all = ["state", "verify", "logs"])]
@@ -74,108 +78,195 @@ const SETTLED_MS: u64 = 60_000;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    let experiment = experiment_file::read(Some(&arguments.plan), registry)?;
-    let file = arguments.plan.display();
-    let plan = experiment.plan.clone().ok_or_else(|| {
+    let controller = Controller::read(&arguments.plan, registry)?.ok_or_else(|| {
+        let file = arguments.plan.display();
         Failure::Usage(format!(
             "`{file}`: no table `[plan]` (expected one: docs/plan.md)"
         ))
     })?;
-    let subject = subject(&experiment, &plan);
     if let Some(repeats) = arguments.rehearse {
-        return rehearse::run(arguments, &experiment, subject, repeats);
+        let subject = controller.subject();
+        return rehearse::run(arguments, &controller.experiment, subject, repeats);
     }
-    let Some(folder) = &arguments.state else {
-        return Err(Failure::Usage("--state is required".to_owned()));
-    };
-    let text = files::read_text(&arguments.plan).map_err(Failure::Usage)?;
-    let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(text.as_bytes());
-    let hash = format!("{hash:016x}");
-    let mut store = Store::open(folder)?;
-    if let Some(first) = store.ramp().looks().first()
-        && first.plan != hash
-    {
-        return Err(Failure::Usage(format!(
-            "`{file}` changed since the ramp started: {hash} (expected {}; another plan needs another --state)",
-            first.plan
-        )));
-    }
+    let folder = arguments.state.clone().or_else(|| controller.folder());
+    let folder = folder.ok_or_else(|| {
+        Failure::Usage(
+            "no directory of the decisions (expected --state, or `state` of the plan)".to_owned(),
+        )
+    })?;
+    let jobs = arguments.jobs;
     if arguments.verify {
-        return verify(arguments, &subject, store.ramp());
+        let store = Store::open(&folder)?.ok_or_else(|| in_use(&folder))?;
+        controller.check(store.ramp())?;
+        return verify(arguments, &controller.subject(), store.ramp());
     }
-    if store.ramp().looks().is_empty() && store.is_stopped() {
-        return Err(Failure::Usage(format!(
-            "`{}` has a file `stop` (expected none to start a ramp)",
-            folder.display()
-        )));
-    }
-    if store.ramp().looks().is_empty() {
-        store.push(Ramp::start(&subject, &hash))?;
-    } else if store.is_stopped() {
-        if let Some(look) = store.ramp().stop() {
-            store.push(look)?;
-        }
-    } else if !store.ramp().is_over() && !arguments.logs.is_empty() {
-        let look = look(arguments, &subject, store.ramp())?;
-        store.push(look)?;
-    }
-    // Also after a look that holds: an earlier run may have ended before it wrote the file.
-    store.publish(&experiment)?;
-    let last = store.ramp().looks().last();
-    print(last.map_or_else(String::new, |look| shown(look, &subject)))?;
+    let look = controller
+        .step(&folder, &arguments.logs, jobs)?
+        .ok_or_else(|| in_use(&folder))?;
+    warn_of_ignored(&look);
+    print(shown(&look, &controller.subject()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn subject<'a>(experiment: &'a Experiment, plan: &'a RampPlan) -> Subject<'a> {
-    let name = |index: usize| {
-        experiment
-            .arms
-            .get(index)
-            .map_or("", |arm| arm.name.as_str())
-    };
-    Subject {
-        name: &experiment.name,
-        // A plan has two arms.
-        arms: [
-            name(experiment.baseline),
-            name(1 - experiment.baseline.min(1)),
-        ],
-        plan,
-    }
+fn in_use(folder: &Path) -> Failure {
+    Failure::Run(format!(
+        "`{}` is in use by another `lastbyte steer` or `serve` (expected one at a time)",
+        folder.display()
+    ))
 }
 
-/// Looks at the logs.
-fn look(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<Look, Failure> {
-    let now = u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
-    let settled = now.saturating_sub(SETTLED_MS);
-    let last = ramp.looks().last();
-    let (until, before) = last.map_or((0, 0), |last| {
-        (last.until, last.connections.values().flatten().sum::<u64>())
-    });
-    if settled < until {
-        return Err(Failure::Run(format!(
-            "the clock is at {now} ms since 1970, and look {} had lines of {until} ms (expected a later time; the shares stay)",
-            ramp.looks().len() - 1
-        )));
+/// What decides by a plan: `lastbyte steer`, or a server on its own.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    pub(super) experiment: Experiment,
+    plan: RampPlan,
+    file: PathBuf,
+    /// Of the file.
+    hash: String,
+}
+
+impl Controller {
+    /// Reads the experiment file. `None` if it has no plan.
+    pub(super) fn read(file: &Path, registry: &Registry) -> Result<Option<Self>, Failure> {
+        let experiment = experiment_file::read(Some(file), registry)?;
+        let Some(plan) = experiment.plan.clone() else {
+            return Ok(None);
+        };
+        let text = files::read_text(file).map_err(Failure::Usage)?;
+        let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(text.as_bytes());
+        Ok(Some(Self {
+            experiment,
+            plan,
+            file: file.to_owned(),
+            hash: format!("{hash:016x}"),
+        }))
     }
-    let tally = log::tally(arguments, subject, &ramp.epochs(), &[settled])?;
-    let tally = tally.into_iter().next().unwrap_or_default();
-    let count: u64 = tally.connections(None).iter().sum();
-    if count < before {
-        return Err(Failure::Run(format!(
-            "the logs have {count} connections of the experiment, and look {} had {before} (expected all logs since the start; the shares stay)",
-            ramp.looks().len() - 1
-        )));
+
+    /// The directory that the plan names.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        Some(folder.join(self.plan.state.as_deref()?))
     }
-    ramp.look(subject, &tally)
-        .ok_or_else(|| Failure::Run("the ramp is over".to_owned()))
+
+    pub(super) fn subject(&self) -> Subject<'_> {
+        let arms = &self.experiment.arms;
+        let name = |index: usize| arms.get(index).map_or("", |arm| arm.name.as_str());
+        let baseline = self.experiment.baseline;
+        Subject {
+            name: &self.experiment.name,
+            // A plan has two arms.
+            arms: [name(baseline), name(1 - baseline.min(1))],
+            plan: &self.plan,
+        }
+    }
+
+    /// The arms with the shares of a decision, or of the first stage.
+    pub(super) fn arms(&self, look: Option<&Look>) -> Vec<Arm> {
+        let share = look.map_or(self.plan.stages.first().copied().unwrap_or(0.0), |look| {
+            look.share
+        });
+        store::with_share(&self.experiment, share)
+    }
+
+    /// The decision in effect, without a new one. `None` before the ramp starts.
+    pub(super) fn last(&self, folder: &Path) -> Result<Option<Look>, Failure> {
+        let ramp = store::decisions(folder)?.0;
+        self.check(&ramp)?;
+        Ok(ramp.looks().last().cloned())
+    }
+
+    /// Starts the ramp, or decides by the logs, unless there are none or the ramp is over. Writes the decision, and the experiment
+    /// file. `None` if another process uses the directory.
+    pub(super) fn step(
+        &self,
+        folder: &Path,
+        logs: &[PathBuf],
+        jobs: Option<NonZeroUsize>,
+    ) -> Result<Option<Look>, Failure> {
+        let Some(mut store) = Store::open(folder)? else {
+            return Ok(None);
+        };
+        self.check(store.ramp())?;
+        let is_new = store.ramp().looks().is_empty();
+        if is_new && store.is_stopped() {
+            return Err(Failure::Usage(format!(
+                "`{}` has a file `stop` (expected none to start a ramp)",
+                folder.display()
+            )));
+        }
+        if is_new {
+            store.push(Ramp::start(&self.subject(), &self.hash))?;
+        } else if store.is_stopped() {
+            if let Some(look) = store.ramp().stop() {
+                store.push(look)?;
+            }
+        } else if !store.ramp().is_over() && !logs.is_empty() {
+            let look = self.look(store.ramp(), logs, jobs)?;
+            store.push(look)?;
+        }
+        // Also after a look that holds: an earlier run may have ended before it wrote the file.
+        store.publish(&self.experiment)?;
+        Ok(store.ramp().looks().last().cloned())
+    }
+
+    /// Checks that a ramp follows this plan.
+    fn check(&self, ramp: &Ramp) -> Result<(), Failure> {
+        match ramp.looks().first() {
+            Some(first) if first.plan != self.hash => Err(Failure::Usage(format!(
+                "`{}` changed since the ramp started: {} (expected {}; another plan needs another directory of state)",
+                self.file.display(),
+                self.hash,
+                first.plan
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at the logs.
+    fn look(
+        &self,
+        ramp: &Ramp,
+        logs: &[PathBuf],
+        jobs: Option<NonZeroUsize>,
+    ) -> Result<Look, Failure> {
+        let subject = &self.subject();
+        let now = u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
+        let settled = now.saturating_sub(SETTLED_MS);
+        let last = ramp.looks().last();
+        let (until, before) = last.map_or((0, 0), |last| {
+            (last.until, last.connections.values().flatten().sum::<u64>())
+        });
+        if settled < until {
+            return Err(Failure::Run(format!(
+                "the clock is at {now} ms since 1970, and look {} had lines of {until} ms (expected a later time; the shares stay)",
+                ramp.looks().len() - 1
+            )));
+        }
+        let tally = log::tally(logs, jobs, subject, &ramp.epochs(), &[settled])?;
+        let tally = tally.into_iter().next().unwrap_or_default();
+        let count: u64 = tally.connections(None).iter().sum();
+        if count < before {
+            return Err(Failure::Run(format!(
+                "the logs have {count} connections of the experiment, and look {} had {before} (expected all logs since the start; the shares stay)",
+                ramp.looks().len() - 1
+            )));
+        }
+        ramp.look(subject, &tally)
+            .ok_or_else(|| Failure::Run("the ramp is over".to_owned()))
+    }
 }
 
 /// Computes the decisions again.
 fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<ExitCode, Failure> {
     let looks = ramp.looks();
     let times: Vec<u64> = looks.iter().map(|look| look.until).collect();
-    let tallies = log::tally(arguments, subject, &ramp.epochs(), &times)?;
+    let tallies = log::tally(
+        &arguments.logs,
+        arguments.jobs,
+        subject,
+        &ramp.epochs(),
+        &times,
+    )?;
     let (mut before, mut so_far) = (Ramp::default(), Tally::default());
     let mut differences = Vec::new();
     for (number, (look, part)) in looks.iter().zip(&tallies).enumerate() {
@@ -243,23 +334,24 @@ fn compared(recorded: &Look, computed: &Look) -> Vec<(&'static str, String, Stri
         .collect()
 }
 
+/// The decision and the shares of a look, for people: two lines.
+pub(super) fn decision(look: &Look, subject: &Subject<'_>) -> [String; 2] {
+    [
+        format!("look {}: {}: {}", look.look, look.action, look.rule),
+        format!(
+            "{}: {} of new connections, stage {} of {}, epoch {}",
+            subject.arms[1],
+            units::show_share(look.share),
+            look.stage + 1,
+            subject.plan.stages.len(),
+            look.epoch
+        ),
+    ]
+}
+
 /// A look, for people.
 fn shown(look: &Look, subject: &Subject<'_>) -> String {
-    let action = serde_json::to_value(look.action).ok();
-    let action = action
-        .as_ref()
-        .and_then(|action| action.as_str())
-        .unwrap_or_default();
-    let plan = subject.plan;
-    let mut lines = vec![format!("look {}: {action}: {}", look.look, look.rule)];
-    lines.push(format!(
-        "{}: {} of new connections, stage {} of {}, epoch {}",
-        subject.arms[1],
-        units::show_share(look.share),
-        look.stage + 1,
-        plan.stages.len(),
-        look.epoch
-    ));
+    let mut lines = Vec::from(decision(look, subject));
     let counts = look.connections.values();
     let counts = counts.fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
     if counts != [0, 0] {
@@ -285,6 +377,10 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
             ));
         }
     }
+    lines.join("\n") + "\n"
+}
+
+fn warn_of_ignored(look: &Look) {
     let ignored = look.ignored;
     let others = [
         (ignored.other_experiment, "of other experiments"),
@@ -301,5 +397,4 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
     if !others.is_empty() {
         notice(format!("lines that do not count: {}", others.join(", ")));
     }
-    lines.join("\n") + "\n"
 }

@@ -20,6 +20,9 @@
 //! 2024; one side: appendix B). The bound is narrowest for effects near a planned one, `effect`, the standard deviation of the
 //! mixture: r = (V / Σ w / `effect`)².
 //!
+//! The variance of an arm is its own, or that of both arms together if that is larger: in a small arm, rare events may have been
+//! missed by chance, and a variance from the others would be too small.
+//!
 //! Asymptotic: it holds for sums that are nearly normal when the first decision is made. A caller needs a least number of
 //! connections. `examples/sequence.rs` measures the share of experiments without a difference in which a bound is ever wrong, at
 //! 200 looks of 1000 experiments, and the number of connections until an effect is found; the tests repeat it with fewer:
@@ -114,7 +117,7 @@ pub struct Difference {
 pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Difference> {
     let (mut weight, mut sum) = (0.0, 0.0);
     // Of control and arm: degrees of freedom, squared distances, and Σ w² / n.
-    let mut arms = [(0.0, 0.0, 0.0); 2];
+    let mut arms: [(f64, f64, f64); 2] = Default::default();
     for stratum in strata {
         let both = [stratum.control, stratum.arm];
         let [Some(control), Some(arm)] = both.map(|one| one.mean()) else {
@@ -131,16 +134,18 @@ pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Differenc
             *factor += w * w / n;
         }
     }
-    // Within strata, and pooled over them: a stratum with few values of an arm has no variance of its own.
-    let variances = arms
-        .map(|(degrees, distances, factor)| (degrees > 0.0).then(|| factor * distances / degrees));
-    let [Some(control), Some(arm)] = variances else {
+    if weight <= 0.0 || arms.iter().any(|(degrees, ..)| *degrees <= 0.0) {
         return None;
-    };
-    (weight > 0.0).then(|| Difference {
+    }
+    // Within strata, and pooled over them: a stratum with few values of an arm has no variance of its own.
+    let both = (arms[0].1 + arms[1].1) / (arms[0].0 + arms[1].0);
+    let variance = arms
+        .iter()
+        .map(|(degrees, distances, factor)| factor * (distances / degrees).max(both));
+    Some(Difference {
         value: sum / weight,
         weight,
-        variance: control + arm,
+        variance: variance.sum(),
     })
 }
 

@@ -73,6 +73,15 @@ fn numbers() -> Numbers {
         ],
         is_reloaded: false,
         reloaded_at: 17,
+        ramp: Some(RampStatus {
+            experiment: "e".to_owned(),
+            shares: vec![("old".to_owned(), 0.95), ("new".to_owned(), 0.05)],
+            stage: 2,
+            looks: 12,
+            action: "ramp".to_owned(),
+            is_over: false,
+            looked_at: 18,
+        }),
         is_draining: false,
         uptime: Duration::from_millis(1500),
     }
@@ -106,6 +115,12 @@ fn times_and_upstreams_are_summed_by_name() {
         "lastbyte_upstream_errors_total{upstream=\"http://b\",error=\"connection_refused\"} 2",
         "lastbyte_upstream_connect_seconds_count{upstream=\"http://a\"} 2",
         "lastbyte_upstream_connections_kept{upstream=\"http://a\"} 6",
+        "lastbyte_experiment_share{experiment=\"e\",arm=\"new\"} 0.05",
+        "lastbyte_experiment_stage{experiment=\"e\"} 2",
+        "lastbyte_experiment_decision{experiment=\"e\",action=\"ramp\"} 1",
+        "lastbyte_experiment_over{experiment=\"e\"} 0",
+        "lastbyte_experiment_looks_total{experiment=\"e\"} 12",
+        "lastbyte_experiment_last_look_timestamp_seconds{experiment=\"e\"} 18",
         "lastbyte_quic_refused_total{reason=\"limit\"} 4",
         "lastbyte_quic_refused_total{reason=\"invalid_token\"} 2",
     ] {

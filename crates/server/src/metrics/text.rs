@@ -14,7 +14,7 @@ use lastbyte_quic::{
 };
 use lastbyte_record::connection_log::{Snapshot, keys::NUM_HANDSHAKE_TIMEOUTS, schema::Field};
 
-use super::{Numbers, process::Process};
+use super::{Numbers, RampStatus, process::Process};
 use crate::{proxy::UpstreamStatistics, tcp::HandshakeFailure};
 
 /// A text that is built metric by metric.
@@ -106,6 +106,9 @@ pub(super) fn prometheus(numbers: &Numbers, process: &Process) -> String {
     times.write(&mut text, &numbers.routes);
     of_upstreams(&mut text, &numbers.upstreams);
     of_ttlb(&mut text, &ttlb);
+    if let Some(ramp) = &numbers.ramp {
+        of_ramp(&mut text, ramp);
+    }
     of_workers(&mut text, numbers);
     of_logs(&mut text, numbers);
     for (field, sum) in summed().iter().zip(transport) {
@@ -162,6 +165,38 @@ fn about(text: &mut Text, numbers: &Numbers) {
     for (first_name, end) in ends {
         text.value(name, &[("name", first_name)], end);
     }
+}
+
+fn of_ramp(text: &mut Text, ramp: &RampStatus) {
+    let experiment = ("experiment", ramp.experiment.as_str());
+    let name = "lastbyte_experiment_share";
+    text.metric(
+        name,
+        "gauge",
+        "Share of new connections over HTTP/3, by arm.",
+    );
+    for (arm, share) in &ramp.shares {
+        text.value(name, &[experiment, ("arm", arm)], share);
+    }
+    let name = "lastbyte_experiment_stage";
+    text.metric(name, "gauge", "Stage of the ramp, from 1.");
+    text.value(name, &[experiment], ramp.stage);
+    let name = "lastbyte_experiment_decision";
+    text.metric(name, "gauge", "The last decision, as a label.");
+    text.value(name, &[experiment, ("action", &ramp.action)], 1);
+    let name = "lastbyte_experiment_over";
+    text.metric(name, "gauge", "Whether no other decision follows.");
+    text.value(name, &[experiment], u8::from(ramp.is_over));
+    let name = "lastbyte_experiment_looks_total";
+    text.metric(name, "counter", "Looks at the logs since the ramp started.");
+    text.value(name, &[experiment], ramp.looks);
+    let name = "lastbyte_experiment_last_look_timestamp_seconds";
+    text.metric(
+        name,
+        "gauge",
+        "Time of the last look, in seconds since 1970.",
+    );
+    text.value(name, &[experiment], ramp.looked_at);
 }
 
 fn of_connections(

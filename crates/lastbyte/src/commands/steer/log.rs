@@ -1,6 +1,7 @@
 //! The lines of the connection logs: read by the query engine, and counted.
 
-use core::ops::ControlFlow;
+use core::{num::NonZeroUsize, ops::ControlFlow};
+use std::path::PathBuf;
 
 use lastbyte_query::{Options, Query, Value};
 use lastbyte_record::connection_log::{keys, tcp::TRANSPORT};
@@ -9,19 +10,19 @@ use lastbyte_steer::{
     tally::{Line, Tally},
 };
 
-use super::Arguments;
 use crate::{commands::report, failure::Failure};
 
 /// Counts the lines of each of these times, which ascend: those up to the first, those after it up to the second, and so on. Later
 /// lines do not count.
 pub(super) fn tally(
-    arguments: &Arguments,
+    logs: &[PathBuf],
+    jobs: Option<NonZeroUsize>,
     subject: &Subject<'_>,
     epochs: &[Epoch],
     times_ms: &[u64],
 ) -> Result<Vec<Tally>, Failure> {
     let options = Options {
-        threads: report::threads(arguments.jobs),
+        threads: report::threads(jobs),
         ..Options::default()
     };
     let columns = [
@@ -42,7 +43,7 @@ pub(super) fn tally(
     let query = Query::compile(&query, &[], options).map_err(Failure::run)?;
     let mut tallies = vec![Tally::default(); times_ms.len()];
     let last = times_ms.last().copied().unwrap_or(0);
-    let outcome = query.for_each(report::inputs(&arguments.logs)?, |row| {
+    let outcome = query.for_each(report::inputs(logs)?, |row| {
         let value = |at: usize| row.get(at);
         let text = |at: usize| value(at).and_then(Value::as_str);
         let number = |at: usize| value(at).and_then(Value::as_f64);

@@ -10,7 +10,7 @@
 use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use lastbyte_scenario::Experiment;
+use lastbyte_scenario::{Arm, Experiment};
 use lastbyte_steer::ramp::{Look, Ramp};
 
 use crate::{failure::Failure, files, terminal::notice};
@@ -31,47 +31,25 @@ const LOCK: &str = "lock";
 const STOP: &str = "stop";
 
 impl Store {
-    /// Locks the directory, which is created, and reads its decisions.
-    pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
+    /// Locks the directory, which is created, and reads its decisions. `None` if another process has locked it.
+    pub(super) fn open(folder: &Path) -> Result<Option<Self>, Failure> {
         files::create_folder(folder)?;
-        let lock = files::lock(&folder.join(LOCK))?.ok_or_else(|| {
-            Failure::Run(format!(
-                "`{}` is in use by another `lastbyte steer` (expected one at a time)",
-                folder.display()
-            ))
-        })?;
-        let path = folder.join(DECISIONS);
-        let text = if path.exists() {
-            files::read_text(&path).map_err(Failure::Run)?
-        } else {
-            String::new()
+        let Some(lock) = files::lock(&folder.join(LOCK))? else {
+            return Ok(None);
         };
-        let (whole, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
-        if !rest.is_empty() {
+        let (ramp, len, rest) = decisions(folder)?;
+        if rest > 0 {
             notice(format!(
                 "`{}`: its last line has no end, and does not count",
-                path.display()
+                folder.join(DECISIONS).display()
             ));
         }
-        let invalid = |number: usize, why: String| {
-            Failure::Run(format!(
-                "`{}`, line {}: {why} (expected a look)",
-                path.display(),
-                number + 1
-            ))
-        };
-        let looks = whole.lines().enumerate().map(|(number, line)| {
-            serde_json::from_str(line).map_err(|error| invalid(number, error.to_string()))
-        });
-        let looks: Vec<Look> = looks.collect::<Result<_, Failure>>()?;
-        let ramp =
-            Ramp::new(looks).ok_or_else(|| invalid(0, "not the looks of one ramp".to_owned()))?;
-        Ok(Self {
+        Ok(Some(Self {
             folder: folder.to_owned(),
             ramp,
-            len: whole.len() as u64,
+            len,
             _lock: lock,
-        })
+        }))
     }
 
     pub(super) const fn ramp(&self) -> &Ramp {
@@ -80,7 +58,7 @@ impl Store {
 
     /// Whether an operator ends the ramp.
     pub(super) fn is_stopped(&self) -> bool {
-        self.folder.join(STOP).exists()
+        is_stopped(&self.folder)
     }
 
     /// Adds a decision.
@@ -107,6 +85,48 @@ impl Store {
     }
 }
 
+/// Whether the directory has the file by which an operator ends a ramp.
+pub(in crate::commands) fn is_stopped(folder: &Path) -> bool {
+    folder.join(STOP).exists()
+}
+
+/// The decisions of a directory, the bytes of their lines, and those of a last line without an end.
+pub(super) fn decisions(folder: &Path) -> Result<(Ramp, u64, usize), Failure> {
+    let path = folder.join(DECISIONS);
+    let text = if path.exists() {
+        files::read_text(&path).map_err(Failure::Run)?
+    } else {
+        String::new()
+    };
+    let (whole, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
+    let invalid = |number: usize, why: String| {
+        Failure::Run(format!(
+            "`{}`, line {}: {why} (expected a look)",
+            path.display(),
+            number + 1
+        ))
+    };
+    let looks = whole.lines().enumerate().map(|(number, line)| {
+        serde_json::from_str(line).map_err(|error| invalid(number, error.to_string()))
+    });
+    let looks: Vec<Look> = looks.collect::<Result<_, Failure>>()?;
+    let ramp =
+        Ramp::new(looks).ok_or_else(|| invalid(0, "not the looks of one ramp".to_owned()))?;
+    Ok((ramp, whole.len() as u64, rest.len()))
+}
+
+/// The arms of an experiment of two, where the arm that is not the baseline has this share.
+pub(super) fn with_share(experiment: &Experiment, share: f64) -> Vec<Arm> {
+    let mut arms = experiment.arms.clone();
+    for (index, arm) in arms.iter_mut().enumerate() {
+        let is_baseline = index == experiment.baseline;
+        let share = if is_baseline { 1.0 - share } else { share };
+        // 1 - 0.95 is not 0.05.
+        arm.share = (share * 1e9).round() / 1e9;
+    }
+    arms
+}
+
 /// The experiment file of the servers.
 fn text(experiment: &Experiment, look: &Look) -> String {
     // A string of JSON is one of TOML.
@@ -123,20 +143,14 @@ fn text(experiment: &Experiment, look: &Look) -> String {
         quoted(baseline),
         look.epoch
     );
-    for (index, arm) in experiment.arms.iter().enumerate() {
-        let share = if index == experiment.baseline {
-            1.0 - look.share
-        } else {
-            look.share
-        };
-        // 1 - 0.95 is not 0.05.
-        let share = (share * 1e9).round() / 1e9;
+    for arm in with_share(experiment, look.share) {
         // Writing to a `String` cannot fail.
         let _ = write!(
             text,
-            "\n[[arms]]\nname = {}\nspec = {}\nshare = {share}\n",
+            "\n[[arms]]\nname = {}\nspec = {}\nshare = {}\n",
             quoted(&arm.name),
-            quoted(&arm.spec.to_string())
+            quoted(&arm.spec.to_string()),
+            arm.share
         );
     }
     text

@@ -92,6 +92,20 @@ fn at_200_looks_few_experiments_without_a_difference_have_a_wrong_bound() {
 }
 
 #[test]
+fn rare_events_that_a_small_arm_did_not_have_are_no_difference() {
+    // 150 connections of an arm, of which 3 were expected to fail: none did, as in 5 % of experiments.
+    let mut stratum = Stratum::default();
+    for number in 0..15_000_u32 {
+        stratum.control.add(f64::from(u8::from(number % 50 == 0)));
+    }
+    for _ in 0..150 {
+        stratum.arm.add(0.0);
+    }
+    let fewer = difference([stratum]).expect("both arms");
+    assert!(fewer.above(0.025, 0.005) > 0.0, "{fewer:?}");
+}
+
+#[test]
 fn a_share_that_changes_with_the_mean_does_not_bias_the_difference() {
     // Later epochs have larger values, and more of the arm: the difference of all connections is far from that of each epoch.
     let mut strata = Vec::new();

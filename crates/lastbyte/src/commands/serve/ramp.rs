@@ -1,0 +1,247 @@
+//! The ramp that a server decides itself: the plan of its experiment file, over its own connection log.
+//!
+//! [`Controller`] decides, as for `lastbyte steer`. This module has the times of the looks, and what follows for the server.
+//!
+//! # Decisions
+//!
+//! - *The decisions in the directory are the state*, so that a restart continues. During a handover two servers look in turn: the
+//!   one that finds the directory locked applies the last decision.
+//! - *A look has one thread of its own*, so that workers and signals do not wait for it. The file `stop` is looked for each second.
+
+use core::{
+    cell::{Cell, RefCell},
+    future,
+    num::NonZeroUsize,
+    time::Duration,
+};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use lastbyte_congestion::Registry;
+use lastbyte_driver::Clock;
+use lastbyte_scenario::Arm;
+use lastbyte_server::RampStatus;
+use lastbyte_steer::ramp::Look;
+use tokio::{
+    task,
+    time::{Instant, sleep},
+};
+
+use super::{Arguments, FOUR_ARMS};
+use crate::{
+    commands::steer::{self, Controller},
+    failure::Failure,
+    files, terminal,
+};
+
+/// Between looks at the logs.
+const PERIOD: Duration = Duration::from_secs(300);
+/// Between looks for the file `stop`.
+const STOP_PERIOD: Duration = Duration::from_secs(1);
+
+/// A ramp, and the decision in effect.
+#[derive(Clone, Debug)]
+pub(super) struct Ramp {
+    controller: Arc<Controller>,
+    folder: PathBuf,
+    /// The connection log; rotated files have longer names.
+    log: PathBuf,
+    /// `None` before the ramp starts.
+    look: Option<Look>,
+}
+
+impl Ramp {
+    /// The ramp of these options, which starts or continues, without a look at the logs; with --check, neither. `None` if there is
+    /// no experiment, or it has no plan.
+    pub(super) fn started(
+        arguments: &Arguments,
+        registry: &Registry,
+    ) -> Result<Option<Self>, Failure> {
+        let mut ramp = Self::of(arguments, registry)?;
+        if let Some(ramp) = ramp.as_mut().filter(|_| !arguments.check) {
+            ramp.look = ramp.decide(&[])?;
+        }
+        Ok(ramp)
+    }
+
+    fn of(arguments: &Arguments, registry: &Registry) -> Result<Option<Self>, Failure> {
+        let file = arguments.experiment.as_deref().map(Path::new);
+        let Some(file) = file.filter(|file| file.as_os_str() != FOUR_ARMS) else {
+            return Ok(None);
+        };
+        let Some(controller) = Controller::read(file, registry)? else {
+            return Ok(None);
+        };
+        let refused = |expected: &str| {
+            let file = file.display();
+            Failure::Usage(format!("`{file}`: a table `[plan]` (expected {expected})"))
+        };
+        let folder = controller.folder().ok_or_else(|| {
+            refused("`state` in it, a directory for the decisions; or experiment.toml, which `lastbyte steer` writes")
+        })?;
+        let log = arguments.log.clone();
+        let log = log.ok_or_else(|| refused("--log with it: decisions follow from the log"))?;
+        Ok(Some(Self {
+            controller: Arc::new(controller),
+            folder,
+            log,
+            look: None,
+        }))
+    }
+
+    /// The ramp after a look at the logs. The file `stop` takes the arm away also where that cannot be recorded.
+    fn after_look(self) -> Result<Self, Failure> {
+        let looked = logs(&self.log).and_then(|logs| self.decide(&logs));
+        let look = match (looked, &self.look) {
+            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last))
+                if steer::is_stopped(&self.folder) =>
+            {
+                terminal::error(format!(
+                    "error: {why}\nthe file `stop` is there: the arm has no connections now, which is not recorded"
+                ));
+                Some(last.stopped())
+            }
+            (looked, _) => looked?,
+        };
+        Ok(Self { look, ..self })
+    }
+
+    fn decide(&self, logs: &[PathBuf]) -> Result<Option<Look>, Failure> {
+        // Logs are read by one thread: the other CPUs are for clients.
+        let look = self
+            .controller
+            .step(&self.folder, logs, Some(NonZeroUsize::MIN))?;
+        look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))
+    }
+
+    /// The name of the experiment, and its arms with the shares in effect.
+    pub(super) fn arms(&self) -> (Vec<Arm>, String) {
+        let name = self.controller.experiment.name.clone();
+        (self.controller.arms(self.look.as_ref()), name)
+    }
+
+    /// The number of the shares in effect.
+    pub(super) fn epoch(&self) -> u32 {
+        self.look.as_ref().map_or(1, |look| look.epoch)
+    }
+
+    /// The hash of a configuration of this ramp, with the number of the shares in effect.
+    pub(super) fn named(&self, hash: &str) -> String {
+        let hash = hash.split_once('-').map_or(hash, |(hash, _)| hash);
+        format!("{hash}-{}", self.epoch())
+    }
+
+    /// The decision in effect, for the operator.
+    pub(super) fn decision(&self) -> Option<String> {
+        let look = self.look.as_ref()?;
+        let lines = steer::decision(look, &self.controller.subject());
+        Some(lines.join("; "))
+    }
+
+    /// Whether the first look was made. It is shown, also if it changes nothing.
+    pub(super) fn has_one_look(&self) -> bool {
+        self.look.as_ref().is_some_and(|look| look.look == 1)
+    }
+
+    /// The decision in effect, for metrics.
+    pub(super) fn status(&self) -> Option<RampStatus> {
+        let look = self.look.as_ref()?;
+        let (arms, experiment) = self.arms();
+        Some(RampStatus {
+            experiment,
+            shares: arms.into_iter().map(|arm| (arm.name, arm.share)).collect(),
+            stage: look.stage + 1,
+            looks: look.look,
+            action: look.action.to_string(),
+            is_over: look.action.is_end(),
+            looked_at: Clock::since_epoch().as_secs(),
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.look.as_ref().is_some_and(|look| look.action.is_end())
+    }
+}
+
+/// The ramp of a server, if it has one, and the time of its next look.
+#[derive(Debug)]
+pub(super) struct Ramping {
+    ramp: RefCell<Option<Ramp>>,
+    due: Cell<Instant>,
+}
+
+impl Ramping {
+    pub(super) fn new(ramp: Option<Ramp>) -> Self {
+        Self {
+            ramp: RefCell::new(ramp),
+            due: Cell::new(Instant::now()),
+        }
+    }
+
+    /// The ramp.
+    pub(super) fn get(&self) -> Option<Ramp> {
+        self.ramp.borrow().clone()
+    }
+
+    /// Takes another ramp. A look follows.
+    pub(super) fn set(&self, ramp: Option<Ramp>) {
+        self.ramp.replace(ramp);
+        self.due.set(Instant::now());
+    }
+
+    /// Waits for the next look, makes it, and returns the ramp with its decision. Without a ramp, it does not return. A caller may
+    /// drop it at any time: the decision of a look that was under way is in effect after the next one.
+    pub(super) async fn next(&self) -> Result<Ramp, Failure> {
+        loop {
+            let Some(ramp) = self.get().filter(|ramp| !ramp.is_over()) else {
+                return future::pending().await;
+            };
+            if Instant::now() < self.due.get() {
+                sleep(STOP_PERIOD).await;
+                if !steer::is_stopped(&ramp.folder) {
+                    continue;
+                }
+            }
+            self.due.set(Instant::now() + PERIOD);
+            let looking = task::spawn_blocking(move || ramp.after_look());
+            let looked = looking
+                .await
+                .unwrap_or_else(|error| Err(Failure::Run(format!("a look failed: {error}"))));
+            let ramp: Ramp = looked?;
+            // Unless a reload took another one meanwhile.
+            let is_same = |now: &Ramp| Arc::ptr_eq(&now.controller, &ramp.controller);
+            if self.ramp.borrow().as_ref().is_some_and(is_same) {
+                self.ramp.replace(Some(ramp.clone()));
+                return Ok(ramp);
+            }
+        }
+    }
+}
+
+/// The log and its rotated files, each once: while a file is compressed, and shortly after, it is there in both forms.
+fn logs(log: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let files = files::list(folder.unwrap_or(Path::new("."))).map_err(Failure::Run)?;
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let mut rotated = BTreeMap::new();
+    for file in files {
+        let found = file.file_name().unwrap_or_default().to_string_lossy();
+        let Some(rest) = found
+            .strip_prefix(&*name)
+            .and_then(|rest| rest.strip_prefix('.'))
+        else {
+            continue;
+        };
+        let (number, packing) = rest.split_once('.').unwrap_or((rest, ""));
+        if let (Ok(number), "" | "gz" | "zst") = (number.parse::<u32>(), packing) {
+            // By name, so the file as it was comes first.
+            rotated.entry(number).or_insert(file);
+        }
+    }
+    let mut all: Vec<PathBuf> = rotated.into_values().collect();
+    all.push(log.to_owned());
+    Ok(all)
+}
