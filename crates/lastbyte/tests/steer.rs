@@ -42,6 +42,8 @@ most-time = '2d'
 /// A whole hour of September 2020.
 const STARTED_MS: u64 = 1_599_998_400_000;
 const HOUR_MS: u64 = 3_600_000;
+/// The first epoch of a ramp that started then.
+const FIRST: u64 = STARTED_MS / 1000;
 
 struct Ramp {
     folder: PathBuf,
@@ -64,6 +66,9 @@ impl Ramp {
         };
         let started = ramp.steer(&[]);
         assert!(started.status.success(), "{}", stderr(&started));
+        began(&ramp.folder, "state");
+        let published = ramp.steer(&[]);
+        assert!(published.status.success(), "{}", stderr(&published));
         ramp
     }
 
@@ -120,7 +125,7 @@ impl Ramp {
             let lost = (self.unit() * 3.0) as u32;
             let _ = writeln!(
                 self.log,
-                r#"{{"type":"connection","time":{},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
+                r#"{{"type":"connection","time":{},"conn_id":{number},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
                 STARTED_MS + self.hour * HOUR_MS + number * 1000,
                 if is_arm { "new" } else { "old" },
                 ["fra", "nrt"][(number % 2) as usize],
@@ -135,11 +140,26 @@ impl Ramp {
     }
 }
 
+/// Lets a ramp have started in 2020.
+fn began(folder: &Path, state: &str) {
+    let path = folder.join(state).join("decisions.ndjson");
+    let text = fs::read_to_string(&path).expect("a decision");
+    let mut look: Value = serde_json::from_str(&text).expect("one");
+    let second = look["until"].as_u64().expect("a time") / 1000;
+    assert_eq!(
+        look["epoch"], second,
+        "the first epoch is the second of the start"
+    );
+    look["until"] = STARTED_MS.into();
+    look["epoch"] = FIRST.into();
+    fs::write(&path, format!("{look}\n")).expect("room");
+}
+
 #[test]
 fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     let mut ramp = Ramp::new("steer-ramp");
     let first = ramp.experiment();
-    let expected = "epoch = 1\n\n[[arms]]\nname = \"new\"\nspec = \"rapid-start\"\nshare = 0.1\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 0.9\n";
+    let expected = "epoch = 1599998400\n\n[[arms]]\nname = \"new\"\nspec = \"rapid-start\"\nshare = 0.1\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 0.9\n";
     assert!(first.contains(expected), "{first}");
     let check = lastbyte(
         &ramp.folder,
@@ -152,25 +172,41 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
         ],
     );
     assert!(check.status.success(), "{}", stderr(&check));
-    ramp.hour(1, 0.1, 0.85);
+    ramp.hour(FIRST, 0.1, 0.85);
     let look = ramp.look();
     assert_eq!(
         (&look["action"], &look["rule"]),
         (&"hold".into(), &"1 of 2 hours of the stage".into())
     );
     assert_eq!(ramp.experiment(), first);
-    ramp.hour(1, 0.1, 0.85);
+    ramp.hour(FIRST, 0.1, 0.85);
     let look = ramp.look();
     assert_eq!(
         (&look["action"], &look["epoch"]),
-        (&"ramp".into(), &2.into()),
+        (&"ramp".into(), &(FIRST + 1).into()),
         "{look}"
     );
     assert!(
-        ramp.experiment().contains("epoch = 2\n"),
+        ramp.experiment().contains("epoch = 1599998401\n"),
         "{}",
         ramp.experiment()
     );
+    // Lines of an earlier ramp, whose experiment had the same name.
+    let other = ramp.folder.join("earlier");
+    fs::create_dir(&other).expect("room");
+    let again = [
+        "steer",
+        "log",
+        "--plan",
+        "ramp.toml",
+        "--state",
+        "earlier/state",
+    ];
+    for rule in ["first stage", "0 of 100 connections of `old`"] {
+        let output = lastbyte(&ramp.folder, &again);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(printed.contains(rule), "{printed}{}", stderr(&output));
+    }
     // Servers that did not read the file yet still write lines of the first epoch, and one has another experiment.
     ramp.log.push_str(
         &ramp
@@ -182,7 +218,7 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     );
     ramp.log.push('\n');
     let end = loop {
-        ramp.hour(2, 0.5, 0.85);
+        ramp.hour(FIRST + 1, 0.5, 0.85);
         let look = ramp.look();
         if look["action"] != "hold" {
             break look;
@@ -194,7 +230,10 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
         "{end}"
     );
     assert_eq!(end["ignored"]["other-experiment"], 1);
-    assert_eq!(end["configs"], serde_json::json!(["00112233aabbccdd-2"]));
+    assert_eq!(
+        end["configs"],
+        serde_json::json!(["00112233aabbccdd-1599998401"])
+    );
     assert!(
         ramp.experiment().contains("share = 0.95\n"),
         "{}",
@@ -204,11 +243,42 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     let count = ramp.decisions().len();
     ramp.look();
     assert_eq!(ramp.decisions().len(), count);
+    verify(&ramp);
+    // After the win, an operator takes the arm away, whatever became of the plan.
+    fs::write(ramp.folder.join("ramp.toml"), format!("{PLAN}# changed\n")).expect("room");
+    fs::write(ramp.folder.join("state/stop"), "").expect("room");
+    let stopped = ramp.steer(&[]);
+    assert!(stopped.status.success(), "{}", stderr(&stopped));
+    assert!(
+        ramp.experiment()
+            .contains("spec = \"rapid-start\"\nshare = 0\n"),
+        "{}",
+        ramp.experiment()
+    );
+}
+
+/// Decisions against logs with the same lines, more, and fewer.
+fn verify(ramp: &Ramp) {
     let verified = ramp.steer(&["log", "--verify"]);
     assert!(
         verified.status.success(),
         "{}{}",
         String::from_utf8_lossy(&verified.stdout),
+        stderr(&verified)
+    );
+    // A line more, of a server whose clock is slow: the decisions are those of the others.
+    let late = ramp
+        .log
+        .lines()
+        .next()
+        .expect("a line")
+        .replace("\"conn_id\":0,", "\"conn_id\":77777,");
+    fs::write(ramp.folder.join("log"), format!("{}{late}\n", ramp.log)).expect("room");
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+    assert!(
+        stderr(&verified).contains("look 1: 1 lines were written after it"),
+        "{}",
         stderr(&verified)
     );
     // A line less: the decisions do not follow from the log.
@@ -218,12 +288,57 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     assert_eq!(verified.status.code(), Some(1));
     let printed = String::from_utf8_lossy(&verified.stdout).into_owned();
     assert!(printed.contains("look 1: connections: "), "{printed}");
+    let absent = lastbyte(
+        &ramp.folder,
+        &[
+            "steer",
+            "log",
+            "--plan",
+            "ramp.toml",
+            "--state",
+            "typo",
+            "--verify",
+        ],
+    );
+    assert!(
+        stderr(&absent).contains("`typo`: no decisions (expected the directory of a ramp)"),
+        "{}",
+        stderr(&absent)
+    );
+    assert!(!ramp.folder.join("typo").exists());
+}
+
+/// The hours of a stage are those since it began, so a server whose clock is a day behind does not make it shorter.
+#[test]
+fn a_slow_clock_of_a_server_makes_no_stage_shorter() {
+    let mut ramp = Ramp::new("steer-clock");
+    ramp.hour(FIRST, 0.1, 0.85);
+    let behind: Vec<String> = ramp
+        .log
+        .lines()
+        .map(|line| {
+            let (head, rest) = line.split_once("\"time\":").expect("a time");
+            let (time, rest) = rest.split_once(',').expect("more");
+            let time: u64 = time.parse().expect("a number");
+            format!("{head}\"time\":{},{rest}\n", time - 24 * HOUR_MS)
+        })
+        .collect();
+    fs::write(ramp.folder.join("log"), ramp.log.clone() + &behind.concat()).expect("room");
+    let look = ramp.look();
+    assert_eq!(look["rule"], "1 of 2 hours of the stage");
+    assert_eq!(
+        look["connections"]["fra"][0]
+            .as_u64()
+            .map(|count| count > 1000),
+        Some(true),
+        "{look}"
+    );
 }
 
 #[test]
 fn harm_ends_a_ramp() {
     let mut ramp = Ramp::new("steer-harm");
-    ramp.hour(1, 0.1, 1.5);
+    ramp.hour(FIRST, 0.1, 1.5);
     let look = ramp.look();
     assert_eq!(
         (&look["action"], &look["rule"]),
@@ -253,7 +368,7 @@ fn harm_ends_a_ramp() {
 #[test]
 fn a_failure_leaves_the_last_good_state() {
     let mut ramp = Ramp::new("steer-failures");
-    ramp.hour(1, 0.1, 1.0);
+    ramp.hour(FIRST, 0.1, 1.0);
     ramp.look();
     let (experiment, decisions) = (ramp.experiment(), ramp.decisions());
     let state = ramp.folder.join("state");
@@ -266,7 +381,23 @@ fn a_failure_leaves_the_last_good_state() {
     fs::write(ramp.folder.join("short"), "").expect("room");
     ramp.refused(
         &["short"],
-        "the logs have 0 connections of the experiment, and look 1 had 2000 (expected all logs",
+        "the logs have 0 connections of `old` at site `fra`, and look 1 had ",
+    );
+    // As many lines, of which one site's are others.
+    fs::write(
+        ramp.folder.join("short"),
+        ramp.log.replace("\"nrt\"", "\"fra\""),
+    )
+    .expect("room");
+    ramp.refused(
+        &["short"],
+        "the logs have 0 connections of `old` at site `nrt`, and look 1 had ",
+    );
+    // A copy, as of a file that was rotated meanwhile.
+    fs::write(ramp.folder.join("copy"), &ramp.log).expect("room");
+    ramp.refused(
+        &["log", "copy"],
+        "about 50 % of the lines are copies of others (expected each connection once",
     );
     // Two controllers.
     let lock = File::options()
@@ -281,7 +412,7 @@ fn a_failure_leaves_the_last_good_state() {
     ramp.refused(&["log"], "`ramp.toml` changed since the ramp started");
     fs::write(ramp.folder.join("ramp.toml"), PLAN).expect("room");
     // A clock that went back.
-    fs::write(&path, good.replace("\"until\":16", "\"until\":96")).expect("room");
+    fs::write(&path, good.replace("\"until\":15", "\"until\":95")).expect("room");
     ramp.refused(&["log"], "(expected a later time; the shares stay)");
     // A line that is not a look; looks that are missing.
     fs::write(&path, good.replacen("{\"look\":1", "{\"look\":", 1)).expect("room");
@@ -291,7 +422,7 @@ fn a_failure_leaves_the_last_good_state() {
     ramp.refused(&["log"], "not the looks of one ramp");
     // No room: neither the decision nor the file changes.
     fs::write(&path, &good).expect("room");
-    ramp.hour(1, 0.1, 1.0);
+    ramp.hour(FIRST, 0.1, 1.0);
     let full = Command::new("sh")
         .args([
             "-c",
@@ -427,9 +558,9 @@ fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
     assert_eq!(code, Some(0), "{printed}");
     let found = arms_and_epochs(&folder.join("log"));
     assert_eq!(found.len(), 6);
-    assert_eq!(found[0].1, "1");
+    let next = found[0].1.parse::<u64>().expect("an epoch") + 1;
     for of_stopped in &found[1..] {
-        assert_eq!(*of_stopped, ("old".to_owned(), "2".to_owned()));
+        assert_eq!(*of_stopped, ("old".to_owned(), next.to_string()));
     }
 }
 
@@ -437,11 +568,14 @@ fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
 #[test]
 fn a_server_with_a_plan_ramps_by_its_own_log() {
     let mut ramp = Ramp::new("steer-by-serve");
-    // The first look is that of `steer`, with the same state; a server continues it.
     let plan = PLAN.replace("[plan]", "[plan]\nstate = 'served'");
     fs::write(ramp.folder.join("ramp.toml"), plan).expect("room");
+    // The start is that of `steer`, with the same state; a server continues it.
+    let started = lastbyte(&ramp.folder, &["steer", "--plan", "ramp.toml"]);
+    assert!(started.status.success(), "{}", stderr(&started));
+    began(&ramp.folder, "served");
     for _ in 0..2 {
-        ramp.hour(1, 0.1, 0.85);
+        ramp.hour(FIRST, 0.1, 0.85);
     }
     // Rotated: two thirds of the lines, also in a compressed form, which does not count twice.
     let (first, second) = ramp.log.split_at(ramp.log.len() / 3);
@@ -467,16 +601,12 @@ fn a_server_with_a_plan_ramps_by_its_own_log() {
         &[&["serve", "--check"], &with_log[..]].concat(),
     );
     assert!(check.status.success(), "{}", stderr(&check));
-    assert!(
-        !ramp.folder.join("served").exists(),
-        "a check starts no ramp"
-    );
 
     let mut serving = Serving::start(&ramp.folder, &with_log);
     let printed = serving.process.until("look 1: ");
     assert!(
         printed.contains("look 1: ramp: ")
-            && printed.contains("new: 50% of new connections, stage 2 of 2, epoch 2"),
+            && printed.contains("new: 50% of new connections, stage 2 of 2, epoch 1599998401"),
         "{printed}"
     );
     assert_eq!(
@@ -514,9 +644,9 @@ fn a_server_with_a_plan_ramps_by_its_own_log() {
     assert_eq!(code, Some(0), "{printed}");
     let found = arms_and_epochs(&ramp.folder.join("log"));
     let found = &found[found.len() - 7..];
-    assert_eq!(found[0].1, "2");
+    assert_eq!(found[0].1, (FIRST + 1).to_string());
     for of_stopped in &found[1..] {
-        assert_eq!(*of_stopped, ("old".to_owned(), "3".to_owned()));
+        assert_eq!(*of_stopped, ("old".to_owned(), (FIRST + 2).to_string()));
     }
 }
 
@@ -565,6 +695,9 @@ fn a_stop_that_cannot_be_recorded_takes_the_arm_away() {
         "--metrics",
         "127.0.0.1:0",
     ];
+    let check = lastbyte(&folder, &[&["serve", "--check"], &options[..]].concat());
+    assert!(check.status.success(), "{}", stderr(&check));
+    assert!(!folder.join("served").exists(), "a check starts no ramp");
     let mut serving = Serving::start(&folder, &options);
     serving.process.until("look 1: hold: ");
     let decisions = folder.join("served/decisions.ndjson");

@@ -69,6 +69,7 @@ impl Default for RampPlan {
 }
 
 const HOUR_SECS: u64 = 3600;
+const HOUR: Duration = Duration::from_secs(HOUR_SECS);
 const STAGES_MAX: usize = 16;
 /// Statistics of fewer connections are not nearly normal.
 const LEAST_CONNECTIONS: u64 = 100;
@@ -134,9 +135,9 @@ impl RampPlan {
             );
         }
         let shortest = Self::hours(self.least_time) * self.stages.len() as u64;
-        if self.least_time.is_zero() || Self::hours(self.most_time) < shortest {
+        if self.least_time < HOUR || Self::hours(self.most_time) < shortest {
             let expected = format!(
-                "a span above zero, which {} stages of it do not exceed `most-time`",
+                "1h or more, of which {} stages do not exceed `most-time`",
                 self.stages.len()
             );
             return invalid("least-time", units::show_span(self.least_time), expected);

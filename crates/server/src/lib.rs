@@ -93,3 +93,4 @@ pub use metrics::RampStatus;
 pub use server::{Inherited, Server, Settings, StartError, Versions};
 pub use site::Site;
 pub use tls::KeyLog;
+pub use websocket::accept as websocket_accept;

@@ -9,7 +9,8 @@
 //! | [`ramp`] | looks, the rules of their decisions, and what follows for the shares |
 //! | [`rehearsal`] | a plan over simulated connections, many times |
 //!
-//! An *epoch* is the time during which shares are constant; epochs count from 1. A *look* is one evaluation of all lines so far.
+//! An *epoch* is the time during which shares are constant; epochs count from the second in which the ramp started, so lines of an
+//! earlier ramp are of no epoch of a later one. A *look* is one evaluation of all lines so far.
 //!
 //! ```
 //! use lastbyte_scenario::RampPlan;
@@ -22,7 +23,7 @@
 //! let plan = RampPlan::default();
 //! let subject = Subject { name: "new", arms: ["cubic", "rapid-start"], plan: &plan };
 //! let mut ramp = Ramp::default();
-//! ramp.push(Ramp::start(&subject, "hash of the plan"));
+//! ramp.push(Ramp::start(&subject, "hash of the plan", 1_790_000_000_000));
 //! let look = ramp.look(&subject, &Tally::default()).expect("the ramp is not over");
 //! assert_eq!((look.action, look.share), (Action::Hold, 0.01));
 //! ```
@@ -49,10 +50,12 @@ pub struct Subject<'a> {
 /// The time during which shares are constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
-    /// The number, from 1.
+    /// The number: of the first epoch, the second since 1970 in which the ramp started.
     pub number: u32,
     /// The stage of the plan, from 0.
     pub stage: usize,
     /// The arm's share of connections.
     pub share: f64,
+    /// When it began, in milliseconds since 1970.
+    pub since_ms: u64,
 }

@@ -19,8 +19,8 @@
 //!
 //! # Decisions
 //!
-//! - *Time is counted in hours with lines*, by the time on the lines. No clock is read, and a line with a wrong time, or a server
-//!   with a wrong clock, does not shorten a stage by more than an hour.
+//! - *Time is counted in hours with lines*, by the time on the lines, from the look that began the stage until now. So hours without
+//!   traffic do not count, and no wrong time of a line or clock of a server makes a stage shorter than it is.
 //! - *The sample ratio needs no least number of connections of the arm*: an arm whose connections all fail may have no lines.
 //! - *A ramp that is over stays over.* Another needs another directory of state.
 
@@ -107,7 +107,7 @@ pub struct Change {
 pub struct Look {
     /// The number of the look, from 0.
     pub look: u64,
-    /// The time of the newest line, in milliseconds since the Unix epoch.
+    /// The time of the newest line, or of the start, in milliseconds since the Unix epoch.
     pub until: u64,
     /// The decision.
     pub action: Action,
@@ -201,29 +201,24 @@ impl Ramp {
                     number: look.epoch,
                     stage: look.stage,
                     share: look.share,
+                    since_ms: look.until,
                 });
             }
         }
         epochs
     }
 
-    /// The first look: the first stage starts.
+    /// The first look: the first stage starts, at this time in milliseconds since 1970.
     #[must_use]
-    pub fn start(subject: &Subject<'_>, plan: &str) -> Look {
-        let share = subject.plan.stages.first().copied().unwrap_or(0.0);
-        let epoch = Epoch {
-            number: 1,
-            stage: 0,
-            share,
-        };
+    pub fn start(subject: &Subject<'_>, plan: &str, now_ms: u64) -> Look {
         Look {
             look: 0,
-            until: 0,
+            until: now_ms,
             action: Action::Start,
             rule: "first stage".to_owned(),
-            epoch: epoch.number,
-            stage: epoch.stage,
-            share,
+            epoch: u32::try_from(now_ms / 1000).unwrap_or(u32::MAX / 2).max(1),
+            stage: 0,
+            share: subject.plan.stages.first().copied().unwrap_or(0.0),
             plan: plan.to_owned(),
             connections: BTreeMap::new(),
             ignored: Ignored::default(),
@@ -236,10 +231,11 @@ impl Ramp {
         }
     }
 
-    /// The look that ends the ramp for an operator. `None` if it did not start, or is over.
+    /// The look that takes the arm away for an operator, also after a win. `None` if the ramp did not start, or the arm has no
+    /// connections.
     #[must_use]
     pub fn stop(&self) -> Option<Look> {
-        let last = self.0.last().filter(|look| !look.action.is_end())?;
+        let last = self.0.last().filter(|look| look.share > 0.0)?;
         Some(last.stopped())
     }
 

@@ -247,7 +247,7 @@ impl<'a> Rehearsal<'a> {
     pub fn run(&self, scenario: &Scenario, seed: u64) -> Run {
         let mut random = SplitMix64::stream(seed, 0);
         let mut ramp = Ramp::default();
-        ramp.push(Ramp::start(&self.subject, ""));
+        ramp.push(Ramp::start(&self.subject, "", 0));
         let mut tally = Tally::default();
         let (mut connections, mut ramps, mut share) = ([0, 0], 0, self.subject.plan.stages[0]);
         let mut epoch = 1;

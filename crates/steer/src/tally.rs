@@ -106,7 +106,7 @@ pub struct Tally {
     pub ignored: Ignored,
     sites: Vec<String>,
     cells: BTreeMap<(u32, usize), [Values; 2]>,
-    /// Hours with lines, by epoch: a wrong time of a line adds one hour only.
+    /// Hours with lines, by epoch, since it began.
     hours: BTreeMap<u32, BTreeSet<u64>>,
     configs: BTreeMap<u32, BTreeSet<String>>,
 }
@@ -120,7 +120,12 @@ impl Tally {
             return;
         }
         let epoch = line.config.and_then(epoch_of);
-        let Some(epoch) = epoch.filter(|epoch| epochs.iter().any(|one| one.number == *epoch))
+        let of = |number| epochs.iter().find(|one| one.number == number);
+        let Some(&Epoch {
+            number: epoch,
+            since_ms,
+            ..
+        }) = epoch.and_then(of)
         else {
             ignored.other_epoch += 1;
             return;
@@ -138,7 +143,10 @@ impl Tally {
             return;
         }
         self.until_ms = self.until_ms.max(time);
-        self.add_hour(epoch, time / HOUR_MS);
+        // Otherwise the server's clock is slow.
+        if time / HOUR_MS >= since_ms / HOUR_MS {
+            self.add_hour(epoch, time / HOUR_MS);
+        }
         let configs = self.configs.entry(epoch).or_default();
         if let Some(config) = line.config
             && configs.len() < CONFIGS_MAX
@@ -238,7 +246,8 @@ impl Tally {
     }
 
     /// The number of connections of baseline and arm by site.
-    pub(crate) fn by_site(&self) -> BTreeMap<String, [u64; 2]> {
+    #[must_use]
+    pub fn by_site(&self) -> BTreeMap<String, [u64; 2]> {
         let mut sites: BTreeMap<String, [u64; 2]> = BTreeMap::new();
         for ((_, site), values) in &self.cells {
             let counts = sites.entry(self.sites[*site].clone()).or_default();

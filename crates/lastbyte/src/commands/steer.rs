@@ -23,7 +23,7 @@ use lastbyte_units::{self as units, SipHash};
 
 use self::store::Store;
 pub(super) use self::store::is_stopped;
-use super::{experiment_file, values};
+use super::{experiment_file, report, values};
 use crate::{
     failure::Failure,
     files,
@@ -96,9 +96,15 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     })?;
     let jobs = arguments.jobs;
     if arguments.verify {
-        let store = Store::open(&folder)?.ok_or_else(|| in_use(&folder))?;
-        controller.check(store.ramp())?;
-        return verify(arguments, &controller.subject(), store.ramp());
+        let ramp = store::decisions(&folder)?.0;
+        if ramp.looks().is_empty() {
+            let folder = folder.display();
+            return Err(Failure::Usage(format!(
+                "`{folder}`: no decisions (expected the directory of a ramp)"
+            )));
+        }
+        controller.check(&ramp)?;
+        return verify(arguments, &controller.subject(), &ramp);
     }
     let look = controller
         .step(&folder, &arguments.logs, jobs)?
@@ -186,7 +192,6 @@ impl Controller {
         let Some(mut store) = Store::open(folder)? else {
             return Ok(None);
         };
-        self.check(store.ramp())?;
         let is_new = store.ramp().looks().is_empty();
         if is_new && store.is_stopped() {
             return Err(Failure::Usage(format!(
@@ -195,14 +200,20 @@ impl Controller {
             )));
         }
         if is_new {
-            store.push(Ramp::start(&self.subject(), &self.hash))?;
+            // Given by mistake, or not: they are of another time.
+            report::inputs(logs)?;
+            store.push(Ramp::start(&self.subject(), &self.hash, settled()))?;
         } else if store.is_stopped() {
+            // Whatever else is wrong, such as the plan.
             if let Some(look) = store.ramp().stop() {
                 store.push(look)?;
             }
-        } else if !store.ramp().is_over() && !logs.is_empty() {
-            let look = self.look(store.ramp(), logs, jobs)?;
-            store.push(look)?;
+        } else {
+            self.check(store.ramp())?;
+            if !store.ramp().is_over() && !logs.is_empty() {
+                let look = self.look(store.ramp(), logs, jobs)?;
+                store.push(look)?;
+            }
         }
         // Also after a look that holds: an earlier run may have ended before it wrote the file.
         store.publish(&self.experiment)?;
@@ -230,30 +241,39 @@ impl Controller {
         jobs: Option<NonZeroUsize>,
     ) -> Result<Look, Failure> {
         let subject = &self.subject();
-        let now = u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
-        let settled = now.saturating_sub(SETTLED_MS);
-        let last = ramp.looks().last();
-        let (until, before) = last.map_or((0, 0), |last| {
-            (last.until, last.connections.values().flatten().sum::<u64>())
-        });
-        if settled < until {
+        let settled = settled();
+        let over = || Failure::Run("the ramp is over".to_owned());
+        let last = ramp.looks().last().ok_or_else(over)?;
+        if settled < last.until {
             return Err(Failure::Run(format!(
-                "the clock is at {now} ms since 1970, and look {} had lines of {until} ms (expected a later time; the shares stay)",
-                ramp.looks().len() - 1
+                "the clock is at {} ms since 1970, and look {} was at {} ms (expected a later time; the shares stay)",
+                settled + SETTLED_MS,
+                last.look,
+                last.until
             )));
         }
         let tally = log::tally(logs, jobs, subject, &ramp.epochs(), &[settled])?;
         let tally = tally.into_iter().next().unwrap_or_default();
-        let count: u64 = tally.connections(None).iter().sum();
-        if count < before {
-            return Err(Failure::Run(format!(
-                "the logs have {count} connections of the experiment, and look {} had {before} (expected all logs since the start; the shares stay)",
-                ramp.looks().len() - 1
-            )));
+        let now = tally.by_site();
+        for (site, before) in &last.connections {
+            let now = now.get(site).copied().unwrap_or_default();
+            for (place, arm) in subject.arms.iter().enumerate() {
+                if now[place] < before[place] {
+                    return Err(Failure::Run(format!(
+                        "the logs have {} connections of `{arm}` at site `{site}`, and look {} had {} (expected all logs since the start; the shares stay)",
+                        now[place], last.look, before[place]
+                    )));
+                }
+            }
         }
-        ramp.look(subject, &tally)
-            .ok_or_else(|| Failure::Run("the ramp is over".to_owned()))
+        ramp.look(subject, &tally).ok_or_else(over)
     }
+}
+
+/// The time before which all lines are written, in milliseconds since 1970.
+fn settled() -> u64 {
+    let now = u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
+    now.saturating_sub(SETTLED_MS)
 }
 
 /// Computes the decisions again.
@@ -272,7 +292,7 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
     for (number, (look, part)) in looks.iter().zip(&tallies).enumerate() {
         so_far.merge(part);
         let again = match look.action {
-            Action::Start => Some(Ramp::start(subject, &look.plan)),
+            Action::Start => Some(Ramp::start(subject, &look.plan, look.until)),
             Action::Stopped => before.stop(),
             _ => before.look(subject, &so_far),
         };
@@ -281,26 +301,54 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
             differences.push(format!("look {number}: the ramp was over"));
             continue;
         };
-        for (what, recorded, computed) in compared(look, &again) {
+        let later = later(look, &again);
+        if later > 0 {
+            notice(format!(
+                "look {number}: {later} lines were written after it, with an earlier time: only its decision is compared"
+            ));
+        }
+        for (what, recorded, computed) in compared(look, &again, later == 0) {
             differences.push(format!(
                 "look {number}: {what}: {computed} from the logs, {recorded} recorded"
             ));
         }
     }
+    let looks = counted(looks.len(), "look");
     if differences.is_empty() {
-        print(format!("{} looks: no differences\n", looks.len()))?;
+        print(format!("{looks}: no differences\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     print(differences.join("\n") + "\n")?;
-    Err(Failure::Run(format!(
-        "{} differences in {} looks",
-        differences.len(),
-        looks.len()
-    )))
+    let differences = counted(differences.len(), "difference");
+    Err(Failure::Run(format!("{differences} in {looks}")))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The lines that came after a look and count now, because the clock of their server was slow. 0 if there are also fewer.
+fn later(recorded: &Look, computed: &Look) -> u64 {
+    let mut more = 0;
+    for (site, before) in &recorded.connections {
+        let now = computed.connections.get(site).copied().unwrap_or_default();
+        if now[0] < before[0] || now[1] < before[1] {
+            return 0;
+        }
+    }
+    for (site, now) in &computed.connections {
+        let before = recorded.connections.get(site).copied().unwrap_or_default();
+        more += now.iter().sum::<u64>() - before.iter().sum::<u64>();
+    }
+    more
 }
 
 /// What differs between a recorded and a computed look, beyond rounding.
-fn compared(recorded: &Look, computed: &Look) -> Vec<(&'static str, String, String)> {
+fn compared(
+    recorded: &Look,
+    computed: &Look,
+    has_same_lines: bool,
+) -> Vec<(&'static str, String, String)> {
     let numbers = |change: Option<Change>| {
         let one =
             |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.9}"));
@@ -316,11 +364,11 @@ fn compared(recorded: &Look, computed: &Look) -> Vec<(&'static str, String, Stri
     let text = |look: &Look| {
         [
             ("action", format!("{:?}", look.action)),
-            ("rule", look.rule.clone()),
             (
                 "shares",
                 format!("epoch {}, stage {}, {}", look.epoch, look.stage, look.share),
             ),
+            ("rule", look.rule.clone()),
             ("connections", format!("{:?}", look.connections)),
             ("TTLB", numbers(look.ttlb)),
             ("loss", numbers(look.loss)),
@@ -328,7 +376,11 @@ fn compared(recorded: &Look, computed: &Look) -> Vec<(&'static str, String, Stri
         ]
     };
     let both = text(recorded).into_iter().zip(text(computed));
-    let differing = both.filter(|((_, recorded), (_, computed))| recorded != computed);
+    // What decides, before what it says.
+    let most = if has_same_lines { usize::MAX } else { 2 };
+    let differing = both
+        .take(most)
+        .filter(|((_, recorded), (_, computed))| recorded != computed);
     differing
         .map(|((what, recorded), (_, computed))| (what, recorded, computed))
         .collect()
@@ -369,11 +421,13 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
             let percent = |value: f64| format!("{:+.2}", value * 100.0);
             let bound = |value: Option<f64>| value.map_or("–".to_owned(), percent);
             let unit = if what == "TTLB" { "%" } else { "points" };
+            let bounds = match (change.low, change.high) {
+                (None, None) => "no bounds yet".to_owned(),
+                (low, high) => format!("{} to {}", bound(low), bound(high)),
+            };
             lines.push(format!(
-                "{what}: {} {unit} ({} to {})",
-                percent(change.value),
-                bound(change.low),
-                bound(change.high)
+                "{what}: {} {unit} ({bounds})",
+                percent(change.value)
             ));
         }
     }

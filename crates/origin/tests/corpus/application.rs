@@ -98,7 +98,14 @@ impl Peer {
             9 => client.reads = !client.reads,
             10..=12 => answer(world, input),
             13 => world.pass(Duration::from_millis(u64::from(input.byte()))),
-            14 => world.turn(),
+            14 if what >> 4 == 0 => world.turn(),
+            14 => {
+                if let Some(id) = client.open(Direction::Bidirectional) {
+                    self.streams.push(id);
+                    let protocol = [(":protocol", "websocket"), ("sec-websocket-version", "13")];
+                    client.write(id, &head("CONNECT", "/socket", &protocol), false);
+                }
+            }
             _ => world.pass(2 * DELAY),
         }
     }

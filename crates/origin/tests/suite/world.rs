@@ -550,6 +550,10 @@ impl World {
         let shared = Shared {
             log: Some(connections),
             access: Some(AccessLog::new(writer, Format::Ndjson)),
+            http3: http3::Config {
+                extended_connect: true,
+                ..http3::Config::default()
+            },
             ..Shared::new(
                 handler(Arc::clone(&scripted)),
                 Arms::new(vec![arm]).expect("an arm"),

@@ -3,16 +3,23 @@
 //! end. Shared by the replay of the corpus and the fuzz target.
 
 use std::{
+    io,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
+use http::HeaderValue;
 use lastbyte_http3::Request;
 use lastbyte_origin::{Handler, HandlerResponse, Peer as PeerInfo};
-use lastbyte_server::proxy::{Limits, Proxy};
+use lastbyte_server::proxy::{Limits, Proxy, upstream::Server};
 use lastbyte_testkit::Input;
+#[cfg(test)]
+use lastbyte_units::SplitMix64;
 #[cfg(test)]
 use lastbyte_wire::Direction;
 use tokio::{
@@ -39,6 +46,9 @@ const LIMITS: Limits = Limits {
 };
 /// Bytes on their way in a connection to the upstream, in each direction.
 const IN_FLIGHT: usize = 8 << 10;
+/// Runs of random bytes.
+#[cfg(test)]
+const SEEDS: u64 = 300;
 /// Polls of the proxy's tasks after each step.
 const POLLS: usize = 64;
 
@@ -73,13 +83,26 @@ impl Handler for Counted {
         *self.scripted.requests.lock().expect("no panic") += 1;
         self.proxy.handle(request, peer)
     }
+
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        self.proxy.takes_tunnel(request)
+    }
+}
+
+/// A connection to the upstream, from its other end.
+struct Opened {
+    stream: DuplexStream,
+    /// The answer to the last WebSocket that it was asked for.
+    accept: Option<String>,
 }
 
 /// The other ends of the connections to the upstream.
 #[derive(Default)]
 struct Upstream {
     opened: Arc<Mutex<Vec<DuplexStream>>>,
-    open: Vec<DuplexStream>,
+    /// Whether the first server refuses connections.
+    refuses: Arc<AtomicBool>,
+    open: Vec<Opened>,
     /// The number of connections so far.
     count: usize,
 }
@@ -88,15 +111,29 @@ impl Upstream {
     /// Reads everything, and forgets connections that the proxy has closed.
     fn read(&mut self) {
         let before = self.open.len();
-        self.open.append(&mut self.opened.lock().expect("no panic"));
+        let opened = self
+            .opened
+            .lock()
+            .expect("no panic")
+            .drain(..)
+            .map(|stream| Opened {
+                stream,
+                accept: None,
+            })
+            .collect::<Vec<_>>();
+        self.open.extend(opened);
         self.count += self.open.len() - before;
-        self.open.retain_mut(|stream| {
+        self.open.retain_mut(|Opened { stream, accept }| {
             let mut bytes = [0; 1 << 10];
             loop {
                 let mut buffer = ReadBuf::new(&mut bytes);
                 match Pin::new(&mut *stream).poll_read(&mut context(), &mut buffer) {
                     Poll::Pending => return true,
-                    Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                    Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                        if let Some(answer) = websocket(buffer.filled()) {
+                            *accept = Some(answer);
+                        }
+                    }
                     Poll::Ready(_) => return false,
                 }
             }
@@ -105,7 +142,7 @@ impl Upstream {
 
     /// Sends bytes, as many as there is room for.
     fn send(&mut self, at: usize, bytes: &[u8]) {
-        let _ = Pin::new(&mut self.open[at]).poll_write(&mut context(), bytes);
+        let _ = Pin::new(&mut self.open[at].stream).poll_write(&mut context(), bytes);
     }
 
     /// Does the next thing that the bytes say.
@@ -123,11 +160,29 @@ impl Upstream {
             0 => return drop(self.open.swap_remove(at)),
             1 => input.data().to_vec(),
             2 => vec![b'x'; usize::from(input.byte()) * 32],
+            3 if what & 8 != 0 => {
+                let refuses = self.refuses.load(Ordering::Relaxed);
+                return self.refuses.store(!refuses, Ordering::Relaxed);
+            }
+            4 if self.open[at].accept.is_some() => {
+                self.open[at].accept.take().unwrap_or_default().into()
+            }
             _ if is_http2 => frame(input),
             _ => RESPONSES[usize::from(input.byte() & 15)].into(),
         };
         self.send(at, &bytes);
     }
+}
+
+/// The answer to a request for a WebSocket (RFC 6455 §4.2.2).
+fn websocket(bytes: &[u8]) -> Option<String> {
+    let text = str::from_utf8(bytes).ok()?;
+    let (_, key) = text.split_once("sec-websocket-key: ")?;
+    let key = HeaderValue::from_str(key.lines().next()?).ok()?;
+    let accept = lastbyte_server::websocket_accept(&key);
+    Some(format!(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {accept}\r\n\r\nhello"
+    ))
 }
 
 fn context() -> Context<'static> {
@@ -170,7 +225,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(is_http2: bool) -> Self {
+    fn new(is_http2: bool, servers: usize) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -178,16 +233,20 @@ impl Scene {
             .expect("a runtime");
         let upstream = Upstream::default();
         let opened = Arc::clone(&upstream.opened);
-        let connect = move |_: &_| {
+        let refuses = Arc::clone(&upstream.refuses);
+        let connect = move |server: &Server| {
+            let is_first = matches!(server, Server::Tcp { host, .. } if host == "a");
+            if is_first && refuses.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             let (near, far) = duplex(IN_FLIGHT);
             opened.lock().expect("no panic").push(far);
             Ok(near)
         };
-        let url = if is_http2 {
-            "h2c://upstream"
-        } else {
-            "http://upstream"
-        };
+        let scheme = if is_http2 { "h2c" } else { "http" };
+        let hosts = ["a", "b"].into_iter().take(servers);
+        let urls: Vec<String> = hosts.map(|host| format!("{scheme}://{host}")).collect();
+        let url = urls.join(",");
         let proxy = {
             let _context = runtime.enter();
             let url = url.parse().expect("a URL");
@@ -217,8 +276,9 @@ impl Scene {
 /// Does what the bytes say.
 pub(crate) fn play(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let is_http2 = input.byte() & 1 != 0;
-    let mut scene = Scene::new(is_http2);
+    let how = input.byte();
+    let is_http2 = how & 1 != 0;
+    let mut scene = Scene::new(is_http2, 1 + usize::from(how >> 1 & 1));
     let mut peers = [0, 1].map(Peer::new);
     while !input.is_empty() {
         let Scene {
@@ -235,7 +295,9 @@ pub(crate) fn play(bytes: &[u8]) {
         scene.run(span);
         scene.world.check();
         scene.upstream.read();
-        let (open, most) = (scene.upstream.open.len(), LIMITS.requests + LIMITS.kept);
+        // A server may keep connections, beside those in use.
+        let kept = LIMITS.kept * (1 + usize::from(how >> 1 & 1));
+        let (open, most) = (scene.upstream.open.len(), LIMITS.requests + kept);
         assert!(open <= most, "{open}");
     }
     scene.world.end();
@@ -245,15 +307,27 @@ pub(crate) fn play(bytes: &[u8]) {
     }
     let (open, most) = (
         scene.upstream.open.len(),
-        if is_http2 { 0 } else { LIMITS.kept },
+        if is_http2 { 0 } else { LIMITS.kept * 2 },
     );
     assert!(open <= most, "{open}");
+}
+
+/// What no corpus has yet: bytes by seed.
+#[test]
+fn hostile_peers_by_seed() {
+    for seed in 0..SEEDS {
+        let mut random = SplitMix64::stream(51, seed);
+        let bytes: Vec<u8> = (0..400)
+            .flat_map(|_| random.number().to_le_bytes())
+            .collect();
+        play(&bytes);
+    }
 }
 
 /// As of server-sent events: the client has each piece before the upstream sends the next.
 #[test]
 fn pieces_of_a_response_are_passed_on_at_once_over_http3() {
-    let mut scene = Scene::new(false);
+    let mut scene = Scene::new(false, 1);
     let client = &mut scene.world.clients[0];
     let id = client
         .open(Direction::Bidirectional)
@@ -281,7 +355,7 @@ fn pieces_of_a_response_are_passed_on_at_once_over_http3() {
 
 #[test]
 fn a_kept_connection_that_was_idle_for_too_long_is_not_used_again() {
-    let mut scene = Scene::new(false);
+    let mut scene = Scene::new(false, 1);
     let idle = LIMITS.idle;
     for (pause, connections) in [(Duration::ZERO, 1), (idle / 2, 1), (idle, 2), (idle / 2, 2)] {
         scene.run(pause);
@@ -305,7 +379,7 @@ fn a_kept_connection_that_was_idle_for_too_long_is_not_used_again() {
 #[test]
 fn an_upload_that_makes_progress_is_no_stall() {
     for (pauses, status) in [([1; 8], 204), ([3; 8], 408)] {
-        let mut scene = Scene::new(false);
+        let mut scene = Scene::new(false, 1);
         let client = &mut scene.world.clients[0];
         let id = client.open(Direction::Bidirectional);
         let id = id.expect("a stream is permitted");

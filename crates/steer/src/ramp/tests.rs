@@ -31,7 +31,7 @@ impl Log {
     fn new() -> Self {
         let plan = plan();
         let mut ramp = Ramp::default();
-        ramp.push(Ramp::start(&subject(&plan), "hash"));
+        ramp.push(Ramp::start(&subject(&plan), "hash", 0));
         Self {
             plan,
             ramp,
@@ -132,6 +132,9 @@ fn an_arm_that_is_faster_goes_through_the_stages_and_keeps_the_holdback() {
         None,
         "it is over"
     );
+    let stopped = log.ramp.stop().expect("the arm has connections");
+    assert_eq!((stopped.action, stopped.share), (Action::Stopped, 0.0));
+    log.ramp.push(stopped);
     assert_eq!(log.ramp.stop(), None);
 }
 
@@ -297,6 +300,7 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
         number: 1,
         stage: 0,
         share: 0.1,
+        since_ms: 0,
     }];
     for number in 0..100_u64 {
         let line = Line {

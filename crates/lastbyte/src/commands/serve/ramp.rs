@@ -30,9 +30,12 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{Arguments, FOUR_ARMS};
+use super::arguments::Arguments;
 use crate::{
-    commands::steer::{self, Controller},
+    commands::{
+        experiment_file::FOUR_ARMS,
+        steer::{self, Controller},
+    },
     failure::Failure,
     files, terminal,
 };
@@ -95,10 +98,12 @@ impl Ramp {
     /// The ramp after a look at the logs. The file `stop` takes the arm away also where that cannot be recorded.
     fn after_look(self) -> Result<Self, Failure> {
         let looked = logs(&self.log).and_then(|logs| self.decide(&logs));
+        let has_arm = |look: &Look| look.share > 0.0;
+        let is_stopped = steer::is_stopped(&self.folder);
         let look = match (looked, &self.look) {
-            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last))
-                if steer::is_stopped(&self.folder) =>
-            {
+            // Another process has the directory, and looks at its logs.
+            (Ok(Some(last)), _) if is_stopped && has_arm(&last) => Some(last.stopped()),
+            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last)) if is_stopped => {
                 terminal::error(format!(
                     "error: {why}\nthe file `stop` is there: the arm has no connections now, which is not recorded"
                 ));
@@ -161,8 +166,9 @@ impl Ramp {
         })
     }
 
-    fn is_over(&self) -> bool {
-        self.look.as_ref().is_some_and(|look| look.action.is_end())
+    /// Whether the arm has connections.
+    fn has_arm(&self) -> bool {
+        self.look.as_ref().is_some_and(|look| look.share > 0.0)
     }
 }
 
@@ -196,7 +202,8 @@ impl Ramping {
     /// drop it at any time: the decision of a look that was under way is in effect after the next one.
     pub(super) async fn next(&self) -> Result<Ramp, Failure> {
         loop {
-            let Some(ramp) = self.get().filter(|ramp| !ramp.is_over()) else {
+            // After a win, too: until the file `stop` is there.
+            let Some(ramp) = self.get().filter(Ramp::has_arm) else {
                 return future::pending().await;
             };
             if Instant::now() < self.due.get() {

@@ -1,7 +1,7 @@
 //! The lines of the connection logs: read by the query engine, and counted.
 
 use core::{num::NonZeroUsize, ops::ControlFlow};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use lastbyte_query::{Options, Query, Value};
 use lastbyte_record::connection_log::{keys, tcp::TRANSPORT};
@@ -9,6 +9,7 @@ use lastbyte_steer::{
     Epoch, Subject,
     tally::{Line, Tally},
 };
+use lastbyte_units::SplitMix64;
 
 use crate::{commands::report, failure::Failure};
 
@@ -37,12 +38,14 @@ pub(super) fn tally(
         keys::NUM_PACKETS_SENT,
         keys::NUM_PACKETS_LOST,
         TRANSPORT,
+        keys::CONN_ID,
     ];
     let columns = columns.map(|key| format!("_[\"{}\"]", key.name()));
     let query = format!("[{}]", columns.join(", "));
     let query = Query::compile(&query, &[], options).map_err(Failure::run)?;
     let mut tallies = vec![Tally::default(); times_ms.len()];
     let last = times_ms.last().copied().unwrap_or(0);
+    let mut copies = Copies::default();
     let outcome = query.for_each(report::inputs(logs)?, |row| {
         let value = |at: usize| row.get(at);
         let text = |at: usize| value(at).and_then(Value::as_str);
@@ -71,9 +74,48 @@ pub(super) fn tally(
             if let Some(tally) = tallies.get_mut(place) {
                 tally.add(&line, subject, epochs, last);
             }
+            let numbers = [4, 11, 7, 8, 9].map(|at| number(at).unwrap_or(-1.0));
+            if numbers[0] >= 0.0 && numbers[1] >= 0.0 {
+                copies.add(&numbers);
+            }
         }
         ControlFlow::Continue(())
     });
     outcome.into_result().map_err(Failure::run)?;
+    let share = copies.share();
+    if share > COPIES_MAX {
+        return Err(Failure::Run(format!(
+            "about {:.0} % of the lines are copies of others (expected each connection once: give each log once; the shares stay)",
+            share * 100.0
+        )));
+    }
     Ok(tallies)
+}
+
+/// The share of copies beyond which logs are refused.
+const COPIES_MAX: f64 = 0.01;
+/// The lines that are looked at for copies.
+const SAMPLE: usize = 4096;
+
+/// A sample of the lines, those with the smallest numbers, each with how often it came.
+#[derive(Default)]
+struct Copies(BTreeMap<u64, u64>);
+
+impl Copies {
+    /// Adds a line by what tells its connection from others.
+    fn add(&mut self, of: &[f64]) {
+        let identity = of.iter().fold(0, |hash, number| {
+            SplitMix64::stream(hash, number.to_bits()).at(0)
+        });
+        *self.0.entry(identity).or_default() += 1;
+        if self.0.len() > SAMPLE {
+            self.0.pop_last();
+        }
+    }
+
+    /// The share of the lines that are copies of others.
+    fn share(&self) -> f64 {
+        let all: u64 = self.0.values().sum();
+        (all - self.0.len() as u64) as f64 / all.max(1) as f64
+    }
 }
