@@ -243,7 +243,7 @@ impl Handler for PageHandler {
 }
 
 /// The fields of a request with the size of its resource: what HTTP/1.1 would write is a line, a `host` field and these.
-pub(super) fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) {
+fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) {
     let mut size = "GET / HTTP/1.1\r\nhost: \r\n\r\n".len() + host.len();
     for (name, value) in REQUEST_FIELDS {
         if name != "priority" {
