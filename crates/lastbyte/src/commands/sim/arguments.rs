@@ -265,8 +265,7 @@ impl Arguments {
             ));
         }
         if !self.pause.is_zero() && self.requests == 1 {
-            return Err(SettingError::because(
-                "",
+            return Err(SettingError::reason(
                 "--pause requires --requests with 2 or more",
             ));
         }
@@ -279,8 +278,7 @@ impl Arguments {
             ));
         }
         if !self.stagger.is_zero() && self.flows == 1 {
-            return Err(SettingError::because(
-                "",
+            return Err(SettingError::reason(
                 "--stagger requires --flows with 2 or more",
             ));
         }
