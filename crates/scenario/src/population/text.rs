@@ -15,8 +15,7 @@ use super::{
     distribution::{Distribution, Quantity},
 };
 use crate::{
-    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, scenario::Protocol,
-    setting::SettingError,
+    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, setting::SettingError,
 };
 
 pub(super) const fn yes() -> bool {
@@ -54,7 +53,6 @@ values! {
     bins: Vec<String>, |bins: &Vec<String>| bins.iter().map(|bin| parse_bin(bin)).collect() => Vec<(u64, u64)>;
     discipline: String, parse_discipline => Discipline;
     rule: String, |text: &str| text.parse() => ClientAcks;
-    protocol: String, |text: &str| text.parse() => Protocol;
     direction: String, parse_direction => Direction;
     share: f64, |value: &f64| within(*value, 0.0..=1.0, "a share from 0 to 1") => f64;
     weight: f64, |value: &f64| parse_factor(*value) => f64;

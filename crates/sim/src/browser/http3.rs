@@ -22,10 +22,8 @@ use lastbyte_wire::StreamId;
 
 use super::Arrival;
 use crate::{
-    protocol::{
-        ClientApplication,
-        http3::{REQUEST_FIELDS, client},
-    },
+    application::ClientApplication,
+    http3::{REQUEST_FIELDS, client},
     server::{AnyBytes, http3_config},
 };
 
