@@ -103,12 +103,12 @@ def pages(*words):
 
 
 @pytest.mark.parametrize("words, expected", [
-    (["loads", "--browser", "netscape"], "`netscape` (expected chromium, firefox or lastbyte)"),
+    (["loads", "--browser", "netscape"], "`netscape` (expected chromium or firefox)"),
     (["loads", "--http", "2,4"], "`4` (expected 1.1, 2 or 3)"),
-    (["loads", "--http", "1.1,2", "--browser", "firefox"], "HTTP/1.1 only with chromium and lastbyte"),
+    (["loads", "--http", "1.1,2", "--browser", "firefox"], "HTTP/1.1 only with chromium"),
     (["loads", "--network", "2mbit/x"], "`2mbit/x` (expected a name, a file, or RATE[:UP]/RTT[/LOSS] such as 2mbit/100ms)"),
     (["loads", "--view", "third"], "`third` (expected first or repeat)"),
-    (["loads", "--view", "repeat", "--browser", "firefox"], "the repeat view only with chromium and lastbyte"),
+    (["loads", "--view", "repeat", "--browser", "firefox"], "the repeat view only with chromium"),
     (["loads", "--pages", "0"], "`0` (expected a number from 1 on)"),
 ])
 def test_bad_arguments_are_named(words, expected):

@@ -1,40 +1,55 @@
 //! The failure of a fetch.
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 use std::io;
 
 /// The reason why a fetch failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The URL scheme is not supported, or not with the requested version of HTTP.
+    #[error("{0}")]
     Scheme(String),
     /// A redirect contains an invalid URL.
+    #[error("{0}")]
     Url(String),
     /// The host name cannot be resolved.
+    #[error("{0}")]
     Resolve(String),
     /// No connection can be established to any address of the host.
+    #[error("{0}")]
     Connect(String),
     /// Connecting took longer than this limit.
+    #[error("connection timed out after {} ms", .0.as_millis())]
     ConnectTimeout(Duration),
     /// The fetch took longer than this limit.
+    #[error("transfer timed out after {} ms", .0.as_millis())]
     TimeLimit(Duration),
     /// The server closed the connection during the QUIC handshake, or violated QUIC.
+    #[error("QUIC handshake failed: {0}")]
     QuicHandshake(String),
     /// The TLS handshake failed.
+    #[error("TLS handshake failed: {0}")]
     Tls(String),
     /// The server certificate is not trusted.
+    #[error("server certificate is not trusted: {0}")]
     Certificate(String),
     /// The server's public key does not match a pinned key.
+    #[error("{0}")]
     Pin(String),
     /// The request is invalid and cannot be sent.
+    #[error("{0}")]
     Request(String),
     /// The server or the connection failed before the response head was received.
+    #[error("{0}")]
     Response(String),
     /// The server closed the connection without a response.
+    #[error("the server closed the connection without a response")]
     Empty,
     /// The response is not valid HTTP.
+    #[error("invalid HTTP response: {0}")]
     Protocol(String),
     /// The connection failed after a part of the response.
+    #[error("{reason} ({received} bytes received)")]
     Partial {
         /// Why it failed.
         reason: String,
@@ -42,18 +57,25 @@ pub enum Failure {
         received: u64,
     },
     /// The status is 400 or more, and [`Fetch::fails_on_error_status`](crate::Fetch::fails_on_error_status) is set.
+    #[error("the server returned status {0}")]
     Status(u16),
     /// There were more redirects than this limit.
+    #[error("too many redirects (limit: {0})")]
     Redirects(u32),
     /// The compressed content is invalid, its coding is not supported, or its expansion exceeds the limit.
+    #[error("{0}")]
     Encoding(String),
     /// The listener failed to process the response.
+    #[error("cannot write the response: {0}")]
     Write(io::Error),
     /// The upload cannot be read.
+    #[error("cannot read the upload")]
     Read,
     /// The upload cannot be sent again, because it was read from a stream.
+    #[error("cannot send the upload again: it was read from a stream (upload a file instead)")]
     Rewind,
     /// The run was interrupted ([`Listener::on_tick`](crate::Listener::on_tick)).
+    #[error("interrupted")]
     Interrupted,
 }
 
@@ -76,44 +98,3 @@ impl Failure {
         }
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scheme(what)
-            | Self::Url(what)
-            | Self::Resolve(what)
-            | Self::Connect(what)
-            | Self::Request(what)
-            | Self::Response(what)
-            | Self::Pin(what)
-            | Self::Encoding(what) => f.write_str(what),
-            Self::ConnectTimeout(after) => {
-                write!(f, "connection timed out after {} ms", after.as_millis())
-            }
-            Self::TimeLimit(after) => {
-                write!(f, "transfer timed out after {} ms", after.as_millis())
-            }
-            Self::QuicHandshake(what) => write!(f, "QUIC handshake failed: {what}"),
-            Self::Tls(what) => write!(f, "TLS handshake failed: {what}"),
-            Self::Certificate(what) => {
-                write!(f, "server certificate is not trusted: {what}")
-            }
-            Self::Empty => f.write_str("the server closed the connection without a response"),
-            Self::Protocol(what) => write!(f, "invalid HTTP response: {what}"),
-            Self::Partial { reason, received } => {
-                write!(f, "{reason} ({received} bytes received)")
-            }
-            Self::Status(status) => write!(f, "the server returned status {status}"),
-            Self::Redirects(max) => write!(f, "too many redirects (limit: {max})"),
-            Self::Write(error) => write!(f, "cannot write the response: {error}"),
-            Self::Read => f.write_str("cannot read the upload"),
-            Self::Rewind => f.write_str(
-                "cannot send the upload again: it was read from a stream (upload a file instead)",
-            ),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl core::error::Error for Failure {}

@@ -171,11 +171,6 @@ impl<'a> FetchStates<'a> {
         }
     }
 
-    /// Adds a fetch to the list.
-    pub(crate) fn push(&mut self, fetch: Fetch) {
-        self.all.push(FetchState::new(fetch));
-    }
-
     pub(crate) fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
         if head.response.status() == 101 {
             // RFC 9110 §15.2.2: it is the last message of HTTP on the connection, and there is nothing to switch to.

@@ -120,7 +120,7 @@ pub use failure::Failure;
 pub use family::Family;
 pub use fetch::{Fetch, Outcome, Stream, Timing, Upload};
 pub use head::{Head, Version};
-pub use listener::{Handshake, Listener, Move, Next, Transport};
+pub use listener::{Handshake, Listener, Move, Transport};
 pub use memory::Memory;
 pub use reachability::ReachabilityProbe;
 pub use resolve::{

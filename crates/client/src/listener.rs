@@ -8,7 +8,7 @@ use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_wire::packet;
 
 use crate::{
-    fetch::{Fetch, Outcome},
+    fetch::Outcome,
     head::{Head, Version},
     resolve::Lookup,
     url::Origin,
@@ -53,17 +53,6 @@ pub enum Move {
     Done(IpAddr),
     /// The connection does not move to this address, for this reason.
     Failed(IpAddr, String),
-}
-
-/// What a run does besides the fetches it has.
-#[derive(Debug)]
-pub enum Next {
-    /// This fetch is added to the list.
-    Fetch(Box<Fetch>),
-    /// Nothing before the next event. With a time, the run continues until then at least.
-    Wait(Option<Time>),
-    /// The run ends. Fetches in progress fail with [`Failure::Interrupted`](crate::failure::Failure::Interrupted).
-    Stop,
 }
 
 /// Receives the events of a run. A fetch is identified by its index in the list, a connection by a number that counts
@@ -163,12 +152,6 @@ pub trait Listener {
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
         let _ = (now, connection);
         None
-    }
-
-    /// Called after events and at the time of the last [`Next::Wait`], until the result is not [`Next::Fetch`]: for fetches that
-    /// depend on the results of others. Default: none.
-    fn next(&mut self) -> Next {
-        Next::Wait(None)
     }
 
     /// Called ten times per second. Returns `false` to interrupt the run. Default: `true`.

@@ -1,6 +1,5 @@
 //! Runs a list of fetches: opens the UDP socket, and drives the client on a worker until all fetches are complete.
 
-use core::fmt;
 use std::{io, sync::Arc};
 
 use lastbyte_driver::{Clock, NextSocket, Worker};
@@ -32,26 +31,18 @@ pub struct Report {
 }
 
 /// The reason why a run could not start, or ended early.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// There are no usable trusted roots.
+    #[error("{0}")]
     Trust(String),
     /// The client certificate or its key is invalid.
+    #[error("{0}")]
     Identity(String),
     /// The UDP socket cannot be opened, or has failed.
+    #[error("UDP socket failed: {0}")]
     Socket(io::Error),
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Trust(what) | Self::Identity(what) => f.write_str(what),
-            Self::Socket(error) => write!(f, "UDP socket failed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {

@@ -1,7 +1,7 @@
 //! The settings of a run.
 
 use core::{fmt, time::Duration};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use lastbyte_http3 as http3;
 use lastbyte_quic::{connection, crypto::AeadProvider, stream::WindowSize};
@@ -59,8 +59,6 @@ pub struct Settings {
     pub http3: http3::Config,
     /// The versions of HTTP that may be used. Default: all.
     pub versions: Versions,
-    /// The versions of HTTP for single hosts, in place of [`Settings::versions`]. Names are in lower case. Default: none.
-    pub versions_by_host: BTreeMap<String, Versions>,
     /// The time for which only HTTP/3 is tried, if other versions may be used too. Default: 200 ms.
     pub head_start: Duration,
     /// The trusted certificate authorities. Default: those of the system.
@@ -121,12 +119,6 @@ const CONNECTION_WINDOW: WindowSize = WindowSize {
 };
 
 impl Settings {
-    /// The versions of HTTP that may be used for a host.
-    pub(crate) fn versions_of(&self, host: &str) -> Versions {
-        let own = self.versions_by_host.get(host);
-        own.copied().unwrap_or(self.versions)
-    }
-
     /// The defaults for this transport configuration, whose receive windows are set to those of browsers.
     #[must_use]
     pub fn new(mut transport: connection::Config) -> Self {
@@ -136,7 +128,6 @@ impl Settings {
             transport,
             http3: http3::Config::default(),
             versions: Versions::default(),
-            versions_by_host: BTreeMap::new(),
             head_start: Duration::from_millis(200),
             trust: Trust::default(),
             pins: Vec::new(),

@@ -84,46 +84,26 @@ pub struct Url {
 }
 
 /// Why a text is not a URL that can be fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// The scheme is neither `https` nor `http`.
+    #[error("unsupported URL scheme `{0}` (expected `https` or `http`)")]
     Scheme(String),
     /// The host is missing or invalid.
+    #[error(
+        "invalid host `{0}` (expected an ASCII name such as `xn--…`, an IPv4 address, or an IPv6 address in brackets)"
+    )]
     Host(String),
     /// The port is not a number from 1 to 65535.
+    #[error("invalid port `{0}` (expected 1 to 65535)")]
     Port(String),
     /// The URL contains a space or a control character.
+    #[error("invalid character {0:?} in URL (write it as %{code:02X})", code = u32::from(*.0))]
     Character(char),
     /// The scheme is not followed by `//`.
+    #[error("no `//` after `{name}:` (expected `{name}://HOST/`)", name = .0.name())]
     Slashes(Scheme),
 }
-
-impl fmt::Display for UrlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scheme(scheme) => write!(
-                f,
-                "unsupported URL scheme `{scheme}` (expected `https` or `http`)"
-            ),
-            Self::Host(host) => write!(
-                f,
-                "invalid host `{host}` (expected an ASCII name such as `xn--…`, an IPv4 address, or an IPv6 address in brackets)"
-            ),
-            Self::Port(port) => write!(f, "invalid port `{port}` (expected 1 to 65535)"),
-            Self::Character(character) => write!(
-                f,
-                "invalid character {character:?} in URL (write it as %{:02X})",
-                u32::from(*character)
-            ),
-            Self::Slashes(scheme) => {
-                let name = scheme.name();
-                write!(f, "no `//` after `{name}:` (expected `{name}://HOST/`)")
-            }
-        }
-    }
-}
-
-impl core::error::Error for UrlError {}
 
 impl Url {
     /// The origin.

@@ -405,29 +405,6 @@ fn the_log_has_the_causes_of_dropped_packets() {
 }
 
 #[test]
-fn an_experiment_can_use_raw_streams() {
-    let folder = folder("ab-raw");
-    let lines = |protocol: &str| {
-        let arguments = ["--connections", "12", "--protocol", protocol, "--force"];
-        let output = ab(&folder, &arguments);
-        assert!(output.status.success(), "{}", stderr(&output));
-        log(&folder)
-    };
-    let number = |line: &Value, key: &str| line[key].as_u64().expect("a number");
-    let mut compared = 0;
-    for (raw, h3) in lines("raw").iter().zip(lines("h3")) {
-        assert_eq!(raw["content_length"], h3["content_length"]);
-        if number(raw, "num-packets.lost") + number(&h3, "num-packets.lost") == 0 {
-            // Heads, settings, and what stands before them.
-            let [less, more] = [raw, &h3].map(|line| number(line, "num-bytes.stream-data-sent"));
-            assert!((60..200).contains(&(more - less)), "{more} {less}");
-            compared += 1;
-        }
-    }
-    assert!(compared > 1, "{compared}");
-}
-
-#[test]
 fn invalid_experiments_are_rejected() {
     let folder = folder("ab-errors");
     fs::write(

@@ -6,8 +6,6 @@
     reason = "a test reads the files that the program writes, and asks servers"
 )]
 
-#[path = "compare/load.rs"]
-mod load;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
@@ -436,9 +434,8 @@ fn errors_name_the_value_and_what_is_expected() {
 
 #[test]
 fn the_page_of_the_documentation_lists_all_options() {
-    let outputs = [&["--help"][..], &["load", "--help"]];
-    let outputs = outputs.map(|words| compare(Path::new("."), words).stdout);
-    let help = String::from_utf8(outputs.concat()).expect("UTF-8");
+    let help = compare(Path::new("."), &["--help"]).stdout;
+    let help = String::from_utf8(help).expect("UTF-8");
     // Not those of other commands in the examples.
     let lines = help
         .lines()

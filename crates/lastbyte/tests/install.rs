@@ -97,8 +97,8 @@ fn every_command_has_a_manual_page() {
         }
     }
     assert!(listed > COMMANDS.len(), "{listed}");
-    let nested = fs::read_to_string(format!("{directory}/lastbyte-compare-load.1"));
-    assert_eq!(nested.expect("a page"), stdout(&["man", "compare", "load"]));
+    let nested = fs::read_to_string(format!("{directory}/lastbyte-compare-loss.1"));
+    assert_eq!(nested.expect("a page"), stdout(&["man", "compare", "loss"]));
     let page = fs::read_to_string(format!("{directory}/lastbyte.1")).expect("a page");
     assert!(
         page.contains(".TH LASTBYTE 1") && page.contains("lastbyte\\-get(1)"),

@@ -485,7 +485,7 @@ fn rfc9002_7_2_the_first_flight_is_ten_packets_by_default() {
     let folder = folder("serve-window");
     for (flags, packets) in [
         (&[][..], 10),
-        (&["--startup", "hystart"][..], 10),
+        (&["--congestion", "hystart:initial-window=10p"][..], 10),
         (&["--congestion", "rapid-start"][..], 30),
     ] {
         let mut all = vec!["--self-signed", "--log", "log", "--http", "3"];

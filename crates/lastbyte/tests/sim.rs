@@ -162,22 +162,6 @@ fn handshakes_take_the_expected_round_trips() {
 }
 
 #[test]
-fn client_and_server_use_http3_by_default() {
-    let run = |protocol: &[&str]| {
-        // Nothing is lost of this, so nothing is sent twice.
-        let base = ["--arm", "rapid-start", "--size", "400kB"];
-        json(&[&base[..], protocol].concat()).remove(0)
-    };
-    let default = run(&[]);
-    assert_eq!(default, run(&["--protocol", "h3"]));
-    let raw = run(&["--protocol", "raw"]);
-    let [more, less] = [&default, &raw].map(|row| row["bytes_sent"].as_u64().expect("a number"));
-    assert!(more > less, "settings and heads take bytes: {more} {less}");
-    let [h3, raw] = [&default, &raw].map(|row| row["ttlb_ms"].as_f64().expect("it arrived"));
-    assert!((h3 / raw - 1.0).abs() < 0.02, "{h3} {raw}");
-}
-
-#[test]
 fn traces_and_qlogs_can_be_written() {
     let folder = folder("trace");
     let trace = folder.join("events.ndjson");
@@ -531,7 +515,6 @@ fn usage_errors_exit_with_code_2() {
         (&["--arm", "rapid-strat"], "; did you mean `rapid-start`?"),
         (&["--size", "much"], "1.6MB"),
         (&["--mtu", "500"], "1200"),
-        (&["--protocol", "h2"], "`h3` or `raw`"),
         (&["--handshake", "half"], "`full`, `resumed` or `0rtt`"),
         (&["--runs", "0"], "--runs"),
         (
@@ -688,8 +671,7 @@ fn a_transfer_that_the_server_cancels_fails_with_a_sentence() {
     check_failure(
         &output,
         1,
-        "the connection ended: the server cancelled a transfer of less than 3000 bytes in 30 s, the limit of HTTP/3 servers \
-             for stalled clients; --protocol raw has none",
+        "the connection ended: the server cancelled a transfer of less than 3000 bytes in 30 s, its limit for stalled clients",
     );
 }
 

@@ -1,34 +1,25 @@
 //! Why a run could not start, or failed.
 
-use core::fmt;
 use std::io;
 
 use lastbyte_client::RunError;
 
 /// The reason why a run could not start, or failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The settings contradict each other.
+    #[error("{0}")]
     Settings(String),
     /// The name of the server cannot be resolved.
+    #[error("{0}")]
     Resolve(String),
     /// TLS cannot be set up.
+    #[error("{0}")]
     Tls(RunError),
     /// A socket or a thread failed.
+    #[error("a connection thread failed: {0}")]
     Io(io::Error),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settings(what) | Self::Resolve(what) => f.write_str(what),
-            Self::Tls(error) => error.fmt(f),
-            Self::Io(error) => write!(f, "a connection thread failed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {

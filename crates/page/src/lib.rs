@@ -38,7 +38,6 @@
 //! | [`page`](Page) | the description: hosts, resources, triggers |
 //! | [`load`](Load) | the state machine of a browser |
 //! | [`pool`](Pool) | which request goes on which connection of HTTP/1.1 |
-//! | [`curve`](Curve) | the share of visible bytes shown over time |
 //! | [`corpus`](read_corpus) | files of pages |
 //! | [`generator`] | pages whose marginals follow published statistics |
 //! | [`har`] | pages from HAR files |
@@ -65,7 +64,6 @@ mod page;
 mod pool;
 
 pub use corpus::{CorpusError, read as read_corpus, write as write_page};
-pub use curve::Curve;
 pub use generator::generate;
 pub use load::{Load, Moment};
 pub use page::{Host, Kind, Page, PageError, Party, Priority, Resource, Trigger, View};

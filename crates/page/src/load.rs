@@ -292,13 +292,7 @@ impl<'a> Load<'a> {
         self.finished
     }
 
-    /// The visible bytes ([`Kind::is_visible`]) shown over time, from the first render to the load event.
-    #[must_use]
-    pub const fn curve(&self) -> &Curve {
-        &self.curve
-    }
-
-    /// The mean time, from the start of the load, at which a visible byte was shown: the integral of the share of visible bytes
+    /// The mean time, from the start of the load, at which a byte of a visible resource ([`Kind::is_visible`]) was shown: the integral of the share of visible bytes
     /// not yet shown, until the load event. Like the Speed Index, with bytes in place of pixels.
     #[must_use]
     pub fn byte_index(&self) -> Option<Duration> {

@@ -96,15 +96,6 @@ impl Pool {
     /// Connections to a host (Chromium: `max_sockets_per_group`).
     pub const CONNECTIONS_MAX: usize = 6;
 
-    /// A pool with all the connections that it may have, idle: for a caller that opens them as they are needed.
-    #[must_use]
-    pub fn of_idle() -> Self {
-        Self {
-            connections: vec![(0, Use::Idle); Self::CONNECTIONS_MAX],
-            queue: Vec::new(),
-        }
-    }
-
     /// The request of `resource` waits for a connection.
     pub fn push(&mut self, resource: u16, urgency: u8) {
         self.queue.push(Queued { resource, urgency });
@@ -165,6 +156,14 @@ const LOW_MAX_WHILE_BLOCKING: usize = 1;
 mod tests {
     use super::*;
 
+    /// A pool with all the connections that it may have, idle.
+    fn of_idle() -> Pool {
+        Pool {
+            connections: vec![(0, Use::Idle); Pool::CONNECTIONS_MAX],
+            queue: Vec::new(),
+        }
+    }
+
     #[test]
     fn requests_leave_by_urgency_then_in_order_on_idle_connections() {
         let mut pool = Pool::default();
@@ -184,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_urgent_request_over_http2_holds_back_those_of_low_priority_over_http11() {
-        let mut pool = Pool::of_idle();
+        let mut pool = of_idle();
         for resource in 1..=3 {
             pool.push(resource, 3);
         }
@@ -201,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_request_held_back_leaves_when_the_others_have_ended() {
-        let mut pool = Pool::of_idle();
+        let mut pool = of_idle();
         for (resource, urgency) in [(1, 1), (2, 3), (3, 3)] {
             pool.push(resource, urgency);
         }

@@ -12,7 +12,7 @@
 //!   a report hold at once in 95 % of experiments (Bonferroni). A ratio without any failure in both arms has none.
 //! - Two requests are of one connection if address and port of the client, worker, number and transport are the same.
 
-use core::{fmt, ops::ControlFlow};
+use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use lastbyte_query::{Input, Options, Query, Value};
@@ -59,43 +59,33 @@ pub struct Settings {
 }
 
 /// Why there is no comparison.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An expression is invalid.
+    #[error("{0}")]
     Expression(String),
     /// The log cannot be read.
+    #[error("{0}")]
     Unreadable(String),
     /// No line is of a request of an arm, with the number of lines of requests.
+    #[error("{}", empty(*.0))]
     Empty(u64),
     /// More arms than an experiment has.
+    #[error("more than {} arms (expected an expression with few values)", ARMS_MAX)]
     TooManyArms,
     /// No such arm, with those of the log.
+    #[error("unknown arm `{0}` (expected {arms})", arms = .1.join(", "))]
     UnknownArm(String, Vec<String>),
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expression(why) | Self::Unreadable(why) => f.write_str(why),
-            Self::Empty(0) => f.write_str("the log has no lines of requests that are selected"),
-            Self::Empty(lines) => write!(
-                f,
-                "none of {lines} requests has an arm and a value (expected HTTP/3 of an experiment, or --arm-by)"
-            ),
-            Self::TooManyArms => {
-                write!(
-                    f,
-                    "more than {ARMS_MAX} arms (expected an expression with few values)"
-                )
-            }
-            Self::UnknownArm(name, arms) => {
-                write!(f, "unknown arm `{name}` (expected {})", arms.join(", "))
-            }
-        }
+fn empty(lines: u64) -> String {
+    if lines == 0 {
+        return "the log has no lines of requests that are selected".to_owned();
     }
+    format!(
+        "none of {lines} requests has an arm and a value (expected HTTP/3 of an experiment, or --arm-by)"
+    )
 }
-
-impl std::error::Error for Error {}
 
 /// The result.
 #[derive(Clone, Debug)]

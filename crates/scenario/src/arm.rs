@@ -59,8 +59,7 @@ impl Arm {
             .iter()
             .any(|word| HttpVersion::by_any_name(word).is_some())
         {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("`{text}` has a version of HTTP"),
                 "SPEC or NAME=SPEC: only page loads have versions",
             ));
@@ -110,8 +109,7 @@ impl HttpArm {
         if let Some(of_name) = name.and_then(HttpVersion::by_any_name)
             && version != Some(of_name)
         {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("`{text}` is named by a version of HTTP that it is not of"),
                 format!(
                     "another name, or `{} {rest}` for the version",
@@ -151,8 +149,7 @@ fn named(text: &str) -> Result<(Option<&str>, &str), SettingError> {
     let named = text.split_once('=');
     match named.filter(|(name, _)| !name.contains(':')) {
         None => Ok((None, text.trim())),
-        Some((name, _)) if name.trim().is_empty() => Err(SettingError::new(
-            "",
+        Some((name, _)) if name.trim().is_empty() => Err(SettingError::of_value(
             format!("`{text}` has no name before `=`"),
             "NAME=SPEC",
         )),
@@ -177,8 +174,7 @@ fn spec(
 ) -> Result<Spec, SettingError> {
     let parsed = registry.parse(rest);
     match name.filter(|name| parsed.is_err() && is_key(name, registry)) {
-        Some(name) => Err(SettingError::new(
-            "",
+        Some(name) => Err(SettingError::of_value(
             format!("`{text}` has the key `{name}` and no congestion control"),
             format!("SPEC:{name}={rest}, such as `cubic:{name}={rest}`"),
         )),
@@ -193,8 +189,7 @@ fn distinct<T>(arms: Vec<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>, Settin
             .take(index)
             .any(|other| name(other) == name(arm))
         {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("two arms are named `{}`", name(arm)),
                 "different names: NAME=SPEC",
             ));

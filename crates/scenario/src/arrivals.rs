@@ -79,18 +79,18 @@ impl Arrivals {
         const EXPECTED: &str = "`poisson:SPEC LOAD of SIZES`, such as `poisson:cubic 60% of web`";
         let load = words
             .next()
-            .ok_or_else(|| SettingError::new("", "`poisson` without a load", EXPECTED))?;
+            .ok_or_else(|| SettingError::of_value("`poisson` without a load", EXPECTED))?;
         let share = units::probability(load)?;
         if share <= 0.0 {
-            return Err(SettingError::new("", "a load of 0", "a share above 0"));
+            return Err(SettingError::of_value("a load of 0", "a share above 0"));
         }
         if words.next() != Some("of") {
-            return Err(SettingError::new("", "`poisson` without sizes", EXPECTED));
+            return Err(SettingError::of_value("`poisson` without sizes", EXPECTED));
         }
         let sizes = match words.next() {
             Some("web") => Sizes::Web,
             Some(size) => Sizes::Fixed(units::bytes(size)?.max(1)),
-            None => return Err(SettingError::new("", "`poisson` without sizes", EXPECTED)),
+            None => return Err(SettingError::of_value("`poisson` without sizes", EXPECTED)),
         };
         Ok(Self { load: share, sizes })
     }

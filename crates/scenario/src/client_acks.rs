@@ -73,8 +73,7 @@ impl FromStr for ClientAcks {
             .find(|one| one.name() == text)
             .ok_or_else(|| {
                 let names = Self::ALL.map(|one| format!("`{}`", one.name()));
-                SettingError::new(
-                    "",
+                SettingError::of_value(
                     format!("unknown rule for ACKs `{text}`"),
                     format!("one of {}", names.join(", ")),
                 )

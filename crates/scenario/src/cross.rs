@@ -103,15 +103,13 @@ impl CrossTraffic {
         }
         if matches!(traffic.kind, CrossKind::Stack(_)) {
             if traffic.direction == Direction::Up {
-                return Err(SettingError::new(
-                    "",
+                return Err(SettingError::of_value(
                     "`stack` and `up` exclude each other",
                     "one of them",
                 ));
             }
             if traffic.hops.is_some() {
-                return Err(SettingError::new(
-                    "",
+                return Err(SettingError::of_value(
                     "`stack` and `hop` exclude each other",
                     "one of them",
                 ));
@@ -128,8 +126,7 @@ impl CrossTraffic {
     pub fn check(&self, link: &link::Config) -> Result<(), SettingError> {
         let count = link.hops().count();
         match &self.hops {
-            Some(hops) if usize::from(*hops.end()) >= count => Err(SettingError::new(
-                "",
+            Some(hops) if usize::from(*hops.end()) >= count => Err(SettingError::of_value(
                 format!(
                     "cross traffic on hop {} of the {}",
                     u16::from(*hops.end()) + 1,
@@ -176,12 +173,12 @@ fn kind<'a>(
     }
     if let Some(text) = word.strip_prefix("pages:") {
         let size = words.next().ok_or_else(|| {
-            SettingError::new("", "`pages` without a size", "`pages:SPEC SIZE INTERVAL`")
+            SettingError::of_value("`pages` without a size", "`pages:SPEC SIZE INTERVAL`")
         })?;
         let bytes = units::bytes(size)?;
         let every = span(words.next(), "pages")?;
         if every.is_zero() {
-            return Err(SettingError::new("", "an interval of 0", "a span above 0"));
+            return Err(SettingError::of_value("an interval of 0", "a span above 0"));
         }
         return Ok(CrossKind::Pages(spec(text)?, Pages { bytes, every }));
     }
@@ -190,20 +187,19 @@ fn kind<'a>(
 
 fn span(word: Option<&str>, key: &str) -> Result<Duration, SettingError> {
     let word = word.ok_or_else(|| {
-        SettingError::new("", format!("`{key}` without a span"), "such as `40ms`")
+        SettingError::of_value(format!("`{key}` without a span"), "such as `40ms`")
     })?;
     units::span(word).map_err(SettingError::from)
 }
 
 fn hops(word: Option<&str>) -> Result<RangeInclusive<u8>, SettingError> {
     let word = word
-        .ok_or_else(|| SettingError::new("", "`hop` without a number", "such as `2` or `2-3`"))?;
+        .ok_or_else(|| SettingError::of_value("`hop` without a number", "such as `2` or `2-3`"))?;
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     let index = |text: &str| text.parse::<u8>().ok()?.checked_sub(1);
     match (index(first), index(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err(SettingError::new(
-            "",
+        _ => Err(SettingError::of_value(
             format!("hop `{word}`"),
             "a number from 1 or two in order, such as `2` or `2-3`",
         )),
@@ -212,8 +208,7 @@ fn hops(word: Option<&str>) -> Result<RangeInclusive<u8>, SettingError> {
 
 fn nothing_left(word: Option<&str>) -> Result<(), SettingError> {
     match word {
-        Some(word) => Err(SettingError::new(
-            "",
+        Some(word) => Err(SettingError::of_value(
             format!("`{word}`"),
             "`up`, `rtt SPAN`, `start SPAN` or `hop N` after the kind",
         )),

@@ -22,7 +22,7 @@ use crate::{
         random::{Field, Stream},
         seed_of, text,
     },
-    scenario::{FlowPlan, Protocol, Scenario, Transport},
+    scenario::{FlowPlan, Scenario},
     setting::{self, SettingError},
     workload::Workload,
 };
@@ -55,8 +55,6 @@ pub struct Experiment {
     pub seed: u64,
     /// Time limit of a transfer, counted from its start.
     pub time_limit: Duration,
-    /// The application protocol.
-    pub protocol: Protocol,
     /// What a client transfers: objects of the population's sizes.
     pub workload: Workload,
     /// How the share of an arm grows on real servers.
@@ -92,8 +90,6 @@ struct ExperimentText {
     sites: Option<Vec<String>>,
     #[serde(default, deserialize_with = "text::span")]
     time_limit: Option<Duration>,
-    #[serde(default, deserialize_with = "text::protocol")]
-    protocol: Protocol,
     requests: Option<u32>,
     parallel: Option<u32>,
     #[serde(default, deserialize_with = "text::span")]
@@ -240,7 +236,6 @@ impl Experiment {
             connections: text.connections,
             seed: text.seed,
             time_limit,
-            protocol: text.protocol,
             workload: Workload::default(),
             plan: text.plan,
             epoch: text.epoch,
@@ -322,10 +317,7 @@ impl Experiment {
                 progress: Vec::new(),
             }],
             cross: draw.cross.clone(),
-            transport: Transport {
-                protocol: self.protocol,
-                ..draw.transport.clone()
-            },
+            transport: draw.transport.clone(),
             seed: Stream::new(plan.seed, Field::Simulation).at(0),
             time_limit: draw.start.saturating_add(self.time_limit),
             horizon: draw

@@ -104,8 +104,7 @@ impl FromStr for TlsVersion {
             "1.3" => Ok(Self::V13),
             "1.2" => Ok(Self::V12),
             "none" => Ok(Self::None),
-            _ => Err(SettingError::new(
-                "",
+            _ => Err(SettingError::of_value(
                 format!("unknown version of TLS `{text}`"),
                 "`1.3`, `1.2` or `none`",
             )),

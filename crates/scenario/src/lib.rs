@@ -56,6 +56,6 @@ pub use moves::{Move, MoveKind};
 pub use neighbour::{Neighbour, Observation};
 pub use plan::RampPlan;
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
-pub use scenario::{FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security, Transport};
+pub use scenario::{FlowPlan, Handshake, Path, Request, Scenario, Security, Transport};
 pub use setting::SettingError;
 pub use workload::Workload;

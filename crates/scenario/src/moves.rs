@@ -33,8 +33,7 @@ impl Move {
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [at, kind] = words[..] else {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("`{text}`"),
                 "a time and `nat` or `network`, such as `2s network`",
             ));
@@ -45,8 +44,7 @@ impl Move {
                 "nat" => MoveKind::Nat,
                 "network" => MoveKind::Network,
                 other => {
-                    return Err(SettingError::new(
-                        "",
+                    return Err(SettingError::of_value(
                         format!("`{other}`"),
                         "`nat` or `network`",
                     ));
@@ -59,8 +57,7 @@ impl Move {
     pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, SettingError> {
         if texts.len() > MOVES_MAX {
             let count = texts.len();
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("{count} moves"),
                 format!("at most {MOVES_MAX}"),
             ));
@@ -72,8 +69,7 @@ impl Move {
         if moves.is_sorted_by_key(|one| one.at) {
             Ok(moves)
         } else {
-            Err(SettingError::new(
-                "",
+            Err(SettingError::of_value(
                 "times that do not ascend",
                 "the earliest first",
             ))

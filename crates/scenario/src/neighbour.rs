@@ -29,8 +29,7 @@ impl Neighbour {
     pub fn parse(text: &str, registry: &Registry) -> Result<Self, SettingError> {
         let kind = CrossKind::parse(text, registry)?;
         if matches!(kind, CrossKind::Stack(_)) {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("`{text}`"),
                 "a neighbour without `stack:`",
             ));

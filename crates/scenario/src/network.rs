@@ -15,7 +15,6 @@ use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
 use crate::{
-    client_acks::ClientAcks,
     cross::CrossTraffic,
     moves::Move,
     scenario::Path,
@@ -59,7 +58,7 @@ pub struct PathText {
     pub rtt: Option<String>,
     /// Overhead of a packet beside its UDP payload, in bytes: 28 for IPv4. Default: 0, so that rates are rates of payload.
     pub overhead: Option<u32>,
-    /// How clients acknowledge: `rfc9000`, the default, `chromium`, `firefox` or `safari` ([`ClientAcks`]).
+    /// How clients acknowledge: `rfc9000`, the default, `chromium`, `firefox` or `safari` ([`ClientAcks`](crate::ClientAcks)).
     pub client_acks: Option<String>,
     /// Cross traffic: `["cubic rtt 80ms", "pages:cubic 300kB 2s"]`.
     pub cross: Option<Vec<String>>,
@@ -130,6 +129,13 @@ pub struct LinkText {
     pub hop: Option<Vec<Self>>,
 }
 
+/// The settings of one text in place of those of another.
+macro_rules! overridden {
+    ($base:ident by $other:ident: $($field:ident),*; $($rest:ident: $value:expr),*) => {
+        Self { $($field: $other.$field.or($base.$field),)* $($rest: $value,)* }
+    };
+}
+
 /// Reads the file of a trace.
 pub type ReadTrace<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
@@ -152,8 +158,7 @@ impl PathText {
         let found = NAMED.iter().find(|(known, _)| *known == name);
         let Some((_, text)) = found else {
             let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("unknown network `{name}`"),
                 format!("{}, or a file that ends in .toml", names.join(", ")),
             ));
@@ -164,17 +169,11 @@ impl PathText {
     /// Returns `self` with the settings of `other` in place of its own.
     #[must_use]
     pub fn overridden_by(self, other: Self) -> Self {
-        Self {
-            description: other.description.or(self.description),
-            source: other.source.or(self.source),
-            rtt: other.rtt.or(self.rtt),
-            overhead: other.overhead.or(self.overhead),
-            client_acks: other.client_acks.or(self.client_acks),
-            cross: other.cross.or(self.cross),
-            moves: other.moves.or(self.moves),
-            down: self.down.overridden_by(other.down),
-            up: self.up.overridden_by(other.up),
-        }
+        let (down, up) = (
+            self.down.overridden_by(other.down),
+            self.up.overridden_by(other.up),
+        );
+        overridden!(self by other: description, source, rtt, overhead, client_acks, cross, moves; down: down, up: up)
     }
 
     /// The path.
@@ -183,10 +182,7 @@ impl PathText {
     ///
     /// Returns the first invalid setting.
     pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, SettingError> {
-        let rtt = match &self.rtt {
-            Some(text) => Some(units::span(text).map_err(|error| misread("rtt", &error))?),
-            None => None,
-        };
+        let rtt = optional(self.rtt.as_deref(), "rtt", span_of)?;
         let overhead = self.overhead.unwrap_or(0);
         if overhead > OVERHEAD_MAX {
             return Err(SettingError::new(
@@ -199,13 +195,9 @@ impl PathText {
             down: self.down.link("down", rtt, overhead, read_trace)?,
             up: self.up.link("up", rtt, overhead, read_trace)?,
             overhead,
-            client_acks: match &self.client_acks {
-                Some(name) => Some(
-                    name.parse::<ClientAcks>()
-                        .map_err(|error| error.of("client-acks"))?,
-                ),
-                None => None,
-            },
+            client_acks: optional(self.client_acks.as_deref(), "client-acks", |key, name| {
+                name.parse().map_err(|error: SettingError| error.of(key))
+            })?,
             cross: self.cross()?,
             moves: Move::parse_all(self.moves.as_deref().unwrap_or_default())
                 .map_err(|error| error.of("moves"))?,
@@ -240,6 +232,10 @@ impl PathText {
 /// The maximum number of cross traffic flows of a path.
 const CROSS_MAX: usize = 1000;
 
+fn span_of(key: &str, text: &str) -> Result<Duration, SettingError> {
+    units::span(text).map_err(|error| misread(key, &error))
+}
+
 /// The error of an invalid figure.
 fn misread(key: &str, error: &UnitError) -> SettingError {
     SettingError::from(error.clone()).of(key)
@@ -263,32 +259,8 @@ impl LinkText {
         } else {
             self
         };
-        Self {
-            rate: other.rate.or(base.rate),
-            burst: other.burst.or(base.burst),
-            peak_rate: other.peak_rate.or(base.peak_rate),
-            aggregate: other.aggregate.or(base.aggregate),
-            steps: other.steps.or(base.steps),
-            period: other.period.or(base.period),
-            trace: other.trace.or(base.trace),
-            queue: other.queue.or(base.queue),
-            discipline: other.discipline.or(base.discipline),
-            mark: other.mark.or(base.mark),
-            departure: other.departure.or(base.departure),
-            delay: other.delay.or(base.delay),
-            contention: other.contention.or(base.contention),
-            wake_up: other.wake_up.or(base.wake_up),
-            jitter: other.jitter.or(base.jitter),
-            loss: other.loss.or(base.loss),
-            burst_loss: other.burst_loss.or(base.burst_loss),
-            lose: other.lose.or(base.lose),
-            duplicate: other.duplicate.or(base.duplicate),
-            reorder: other.reorder.or(base.reorder),
-            mtu: other.mtu.or(base.mtu),
-            policer: other.policer.or(base.policer),
-            release: other.release.or(base.release),
-            hop: other.hop.or(base.hop),
-        }
+        overridden!(base by other: rate, burst, peak_rate, aggregate, steps, period, trace, queue, discipline, mark, departure, delay,
+            contention, wake_up, jitter, loss, burst_loss, lose, duplicate, reorder, mtu, policer, release, hop;)
     }
 
     fn link(
@@ -324,7 +296,7 @@ impl LinkText {
                 mtu: mtu.saturating_add(overhead),
                 from: link::Time::ZERO,
             }),
-            policer: self.policer(&key("policer"))?,
+            policer: optional(self.policer.as_deref(), &key("policer"), policer)?,
             loss: self.losses(direction)?,
             duplication: match &self.duplicate {
                 Some(text) => units::probability(text).map_err(named("duplicate"))?,
@@ -343,13 +315,13 @@ impl LinkText {
                     ));
                 }
             },
-            contention: self.contention(&key("contention"))?,
-            wake_up: self.wake_up(&key("wake-up"))?,
+            contention: optional(self.contention.as_deref(), &key("contention"), contention)?,
+            wake_up: optional(self.wake_up.as_deref(), &key("wake-up"), wake_up)?,
             delay,
             path_change: None,
             jitter: self.jitter(&key("jitter"))?,
-            reordering: self.reordering(&key("reorder"))?,
-            release: self.release(&key("release"))?,
+            reordering: optional(self.reorder.as_deref(), &key("reorder"), reordering)?,
+            release: optional(self.release.as_deref(), &key("release"), release)?,
             further,
         };
         config
@@ -458,7 +430,7 @@ impl LinkText {
                 .map(|step| {
                     let [at, rate] =
                         two_words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
-                    let at = units::span(at).map_err(|error| misread(&key, &error))?;
+                    let at = span_of(&key, at)?;
                     let rate = match rate {
                         "0" => link::Rate::ZERO,
                         _ => units::rate(rate).map_err(|error| misread(&key, &error))?,
@@ -466,13 +438,11 @@ impl LinkText {
                     Ok((at, rate))
                 })
                 .collect();
-            let period = match &self.period {
-                Some(text) => Some(
-                    units::span(text)
-                        .map_err(|error| misread(&format!("{direction}.period"), &error))?,
-                ),
-                None => None,
-            };
+            let period = optional(
+                self.period.as_deref(),
+                &format!("{direction}.period"),
+                span_of,
+            )?;
             let schedule = Schedule::new(&steps?, period)
                 .map_err(|error| SettingError::because(&key, error))?;
             return Ok(Capacity::Schedule(schedule));
@@ -489,9 +459,8 @@ impl LinkText {
     }
 
     fn queue(&self, direction: &str) -> Result<Queue, SettingError> {
-        let limit_of = |name: &str, text: &Option<String>| match text {
-            Some(text) => limit(&format!("{direction}.{name}"), text).map(Some),
-            None => Ok(None),
+        let limit_of = |name: &str, text: &Option<String>| {
+            optional(text.as_deref(), &format!("{direction}.{name}"), limit)
         };
         let size = limit_of("queue", &self.queue)?;
         let marks = || match self.mark.as_deref() {
@@ -590,40 +559,6 @@ impl LinkText {
         Ok(losses)
     }
 
-    fn policer(&self, key: &str) -> Result<Option<Policer>, SettingError> {
-        let Some(text) = &self.policer else {
-            return Ok(None);
-        };
-        let [rate, burst] = two_words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
-        Ok(Some(Policer {
-            rate: units::rate(rate).map_err(|error| misread(key, &error))?,
-            burst: units::bytes(burst).map_err(|error| misread(key, &error))?,
-        }))
-    }
-
-    fn contention(&self, key: &str) -> Result<Option<Contention>, SettingError> {
-        let Some(text) = &self.contention else {
-            return Ok(None);
-        };
-        let [share, busy] = two_words(key, text, "a share and a duration, such as `20% 5ms`")?;
-        Ok(Some(Contention {
-            share: units::probability(share).map_err(|error| misread(key, &error))?,
-            busy: units::span(busy).map_err(|error| misread(key, &error))?,
-        }))
-    }
-
-    fn wake_up(&self, key: &str) -> Result<Option<WakeUp>, SettingError> {
-        let Some(text) = &self.wake_up else {
-            return Ok(None);
-        };
-        let [after, delay] = two_words(key, text, "a pause and a delay, such as `10s 60ms`")?;
-        let span = |text| units::span(text).map_err(|error| misread(key, &error));
-        Ok(Some(WakeUp {
-            after: span(after)?,
-            delay: span(delay)?,
-        }))
-    }
-
     fn jitter(&self, key: &str) -> Result<Option<Jitter>, SettingError> {
         let Some(text) = &self.jitter else {
             return Ok(None);
@@ -632,34 +567,60 @@ impl LinkText {
             Some(span) => (span, true),
             None => (text.as_str(), false),
         };
-        let span = units::span(span).map_err(|error| misread(key, &error))?;
+        let span = span_of(key, span)?;
         Ok((!span.is_zero()).then_some(Jitter {
             spread: Spread::Uniform(span),
             may_reorder,
         }))
     }
+}
 
-    fn reordering(&self, key: &str) -> Result<Option<Reordering>, SettingError> {
-        let Some(text) = &self.reorder else {
-            return Ok(None);
-        };
-        let [probability, extra] = two_words(key, text, "a share and a delay, such as `1% 5ms`")?;
-        Ok(Some(Reordering {
-            probability: units::probability(probability).map_err(|error| misread(key, &error))?,
-            extra: units::span(extra).map_err(|error| misread(key, &error))?,
-        }))
-    }
+fn policer(key: &str, text: &str) -> Result<Policer, SettingError> {
+    let [rate, burst] = two_words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
+    Ok(Policer {
+        rate: units::rate(rate).map_err(|error| misread(key, &error))?,
+        burst: units::bytes(burst).map_err(|error| misread(key, &error))?,
+    })
+}
 
-    fn release(&self, key: &str) -> Result<Option<Spacing>, SettingError> {
-        let Some(text) = &self.release else {
-            return Ok(None);
-        };
-        let span = |text| units::span(text).map_err(|error| misread(key, &error));
-        Ok(Some(match text.trim().strip_prefix("random ") {
-            Some(mean) => Spacing::Random(span(mean)?),
-            None => Spacing::Fixed(span(text)?),
-        }))
-    }
+fn contention(key: &str, text: &str) -> Result<Contention, SettingError> {
+    let [share, busy] = two_words(key, text, "a share and a duration, such as `20% 5ms`")?;
+    Ok(Contention {
+        share: units::probability(share).map_err(|error| misread(key, &error))?,
+        busy: span_of(key, busy)?,
+    })
+}
+
+fn wake_up(key: &str, text: &str) -> Result<WakeUp, SettingError> {
+    let [after, delay] = two_words(key, text, "a pause and a delay, such as `10s 60ms`")?;
+    Ok(WakeUp {
+        after: span_of(key, after)?,
+        delay: span_of(key, delay)?,
+    })
+}
+
+fn reordering(key: &str, text: &str) -> Result<Reordering, SettingError> {
+    let [probability, extra] = two_words(key, text, "a share and a delay, such as `1% 5ms`")?;
+    Ok(Reordering {
+        probability: units::probability(probability).map_err(|error| misread(key, &error))?,
+        extra: span_of(key, extra)?,
+    })
+}
+
+fn release(key: &str, text: &str) -> Result<Spacing, SettingError> {
+    Ok(match text.trim().strip_prefix("random ") {
+        Some(mean) => Spacing::Random(span_of(key, mean)?),
+        None => Spacing::Fixed(span_of(key, text)?),
+    })
+}
+
+/// A setting that may be absent.
+fn optional<T>(
+    text: Option<&str>,
+    key: &str,
+    parse: impl FnOnce(&str, &str) -> Result<T, SettingError>,
+) -> Result<Option<T>, SettingError> {
+    text.map(|text| parse(key, text)).transpose()
 }
 
 /// Splits a text into two words; `expected` describes them in the error.
@@ -680,7 +641,7 @@ fn wifi(key: &str, text: &str, rate: link::Rate) -> Result<Wifi, SettingError> {
         packets: packets
             .filter(|packets| (1..=AGGREGATE_MAX).contains(packets))
             .ok_or_else(|| SettingError::new(key, format!("`{text}`"), expected))?,
-        airtime: units::span(airtime).map_err(|error| misread(key, &error))?,
+        airtime: span_of(key, airtime)?,
     })
 }
 

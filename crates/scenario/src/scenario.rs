@@ -134,38 +134,6 @@ impl Request {
     }
 }
 
-/// The application protocol of client and server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/3 (RFC 9114).
-    #[default]
-    Http3,
-    /// Requests and responses directly on QUIC streams, for comparisons with simulators without HTTP.
-    Raw,
-}
-
-impl Protocol {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Http3, Self::Raw];
-
-    /// Its name in files and on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http3 => "h3",
-            Self::Raw => "raw",
-        }
-    }
-}
-
-impl core::str::FromStr for Protocol {
-    type Err = SettingError;
-
-    fn from_str(text: &str) -> Result<Self, SettingError> {
-        SettingError::named(&Self::ALL, Self::name, "protocol", text)
-    }
-}
-
 /// The kind of handshake of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handshake {
@@ -215,8 +183,6 @@ pub enum Security {
 /// Settings of the endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// The application protocol. Default: HTTP/3.
-    pub protocol: Protocol,
     /// Handshake of the measured flows; other flows use a full handshake. Default: full.
     pub handshake: Handshake,
     /// Path measurements from an earlier connection of the measured flows' clients, which have the server's token of that connection
@@ -249,7 +215,6 @@ pub struct Transport {
 impl Default for Transport {
     fn default() -> Self {
         Self {
-            protocol: Protocol::default(),
             handshake: Handshake::default(),
             saved_path: None,
             security: Security::default(),

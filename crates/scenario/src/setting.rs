@@ -33,6 +33,11 @@ impl SettingError {
         }
     }
 
+    /// The error of a value in place of the expected one, which is not of a setting, or not yet.
+    pub fn of_value(value: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        Self::new("", value, expected)
+    }
+
     /// The value with a name, or the error that the name is unknown.
     pub(crate) fn named<T: Copy>(
         all: &[T],
@@ -49,7 +54,7 @@ impl SettingError {
                 }
                 _ => names.concat(),
             };
-            Self::new("", format!("unknown {what} `{text}`"), expected)
+            Self::of_value(format!("unknown {what} `{text}`"), expected)
         })
     }
 
@@ -61,6 +66,11 @@ impl SettingError {
             expected: String::new(),
             line: None,
         }
+    }
+
+    /// An error that is neither a value in place of another, nor of a setting.
+    pub fn reason(reason: impl fmt::Display) -> Self {
+        Self::because("", reason)
     }
 
     /// The sentence without the key and the line.
@@ -127,13 +137,13 @@ impl std::error::Error for SettingError {}
 
 impl From<UnitError> for SettingError {
     fn from(error: UnitError) -> Self {
-        Self::new("", format!("`{}`", error.text()), error.expected())
+        Self::of_value(format!("`{}`", error.text()), error.expected())
     }
 }
 
 impl From<SpecError> for SettingError {
     fn from(error: SpecError) -> Self {
-        Self::because("", error)
+        Self::reason(error)
     }
 }
 
@@ -142,7 +152,7 @@ pub(crate) fn read<T: DeserializeOwned>(file: &str) -> Result<T, SettingError> {
     toml::from_str(file).map_err(|error: toml::de::Error| {
         let keys = keys(file);
         let Some(span) = error.span().filter(|_| !keys.is_empty()) else {
-            return SettingError::because("", error);
+            return SettingError::reason(error);
         };
         // Of equal spans the last is the innermost.
         let around = keys.iter().rev();

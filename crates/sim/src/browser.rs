@@ -17,8 +17,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use lastbyte_congestion::Spec;
-use lastbyte_http3::Fields;
-use lastbyte_page::{Moment, Page, Resource, View};
+use lastbyte_page::{Moment, Page, View};
 pub use lastbyte_scenario::http::{HttpVersion, TlsVersion, Upgrade};
 use lastbyte_scenario::{Path, Transport};
 
@@ -29,14 +28,6 @@ mod tests;
 mod world;
 
 pub use world::load_page;
-
-/// The fields of the request of `resource` on this host, as a browser sends them, with the size that the page describes.
-#[must_use]
-pub fn request_fields(resource: &Resource, host: &str) -> Fields {
-    let mut fields = Fields::new();
-    http3::push_fields(&mut fields, resource, host);
-    fields
-}
 
 /// A page load: the page, its path and its settings.
 #[derive(Clone, Debug)]

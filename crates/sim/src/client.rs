@@ -1,6 +1,6 @@
 //! The client of a flow: sends requests, and measures the responses.
 //!
-//! Decides what is requested and when, and records times. [`crate::protocol`] encodes the requests.
+//! Decides what is requested and when, and records times. [`crate::http3`] encodes the requests.
 
 use core::time::Duration;
 
@@ -12,14 +12,15 @@ use lastbyte_units::Direction;
 use lastbyte_scenario::FlowPlan;
 
 use crate::{
+    application::ClientApplication,
+    http3,
     measures::{Measures, Messages},
     outcome::{FlowOutcome, ResponseOutcome},
-    protocol::{ClientApplication, ClientProtocol},
 };
 
 /// The client of a flow.
 pub(crate) struct Client {
-    protocol: Box<dyn ClientProtocol>,
+    http3: http3::Client,
     plan: FlowPlan,
     /// When to connect, or to send the next requests.
     wakeup_at: Option<Time>,
@@ -30,10 +31,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(protocol: Box<dyn ClientProtocol>, plan: &FlowPlan) -> Self {
+    pub(crate) fn new(http3: http3::Client, plan: &FlowPlan) -> Self {
         let start = Time::ZERO + plan.start;
         Self {
-            protocol,
+            http3,
             plan: plan.clone(),
             wakeup_at: Some(start),
             handshake: None,
@@ -88,7 +89,7 @@ impl Client {
 
 impl ClientApplication for Client {
     fn deadline(&self) -> Option<Time> {
-        Time::earlier(self.wakeup_at, self.protocol.deadline())
+        Time::earlier(self.wakeup_at, self.http3.deadline())
     }
 
     fn take_wakeup(&mut self, now: Time) -> bool {
@@ -102,7 +103,7 @@ impl ClientApplication for Client {
     }
 
     fn receive(&mut self, now: Time, connection: &mut Connection, datagram: Datagram<'_>) {
-        self.protocol
+        self.http3
             .receive(now, connection, datagram, &mut self.measures);
     }
 
@@ -115,13 +116,13 @@ impl ClientApplication for Client {
                     self.schedule_requests(now, connection);
                 }
             }
-            Event::ZeroRtt { is_accepted: false } => self.protocol.on_zero_rtt_rejected(),
+            Event::ZeroRtt { is_accepted: false } => self.http3.on_zero_rtt_rejected(),
             _ => {}
         }
     }
 
     fn process_events(&mut self, now: Time, connection: &mut Connection) {
-        self.protocol
+        self.http3
             .process_events(connection, now, &mut self.measures);
         if std::mem::take(&mut self.measures.is_done) {
             self.schedule_requests(now, connection);
@@ -137,10 +138,7 @@ impl ClientApplication for Client {
             if index > sent && !request.is_parallel {
                 break;
             }
-            let Ok(stream) = self
-                .protocol
-                .send_request(connection, request.size, direction)
-            else {
+            let Some(stream) = self.http3.send_request(connection, request.size, direction) else {
                 // The flow ends with a failure.
                 connection.close(now, CLOSE_CODE);
                 return;

@@ -25,9 +25,7 @@ use lastbyte_quic::{
 use lastbyte_scenario::{Handshake, Security, Transport};
 use lastbyte_wire::Side;
 
-use crate::{
-    SERVER_NAME, error::SimError, node::addresses, protocol::alpn, server::ServerSettings,
-};
+use crate::{SERVER_NAME, error::SimError, node::addresses, server::ServerSettings};
 
 mod tls;
 
@@ -63,7 +61,7 @@ fn simulated_tls(
     config: &Arc<Config>,
     seeds: &[Seed; 2],
 ) -> Result<Credentials, SimError> {
-    let alpn = vec![alpn(transport.protocol).to_vec()];
+    let alpn = vec![lastbyte_http3::ALPN.to_vec()];
     let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
     let mut client = PlainClient::new(client_seed, alpn.clone());
     let mut server = PlainServer::new(server_seed, alpn);

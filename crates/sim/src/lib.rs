@@ -43,11 +43,13 @@
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod background;
 pub mod browser;
 mod client;
 mod error;
 mod handshake;
+mod http3;
 pub mod lines;
 pub mod listener;
 mod measures;
@@ -55,7 +57,6 @@ mod moves;
 pub mod neighbour;
 mod node;
 pub mod outcome;
-mod protocol;
 pub mod recorder;
 pub mod row;
 mod server;

@@ -20,17 +20,17 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_record::connection_log::Snapshot;
-use lastbyte_scenario::{Move, MoveKind, Protocol, Transport};
+use lastbyte_scenario::{Move, MoveKind, Transport};
 use lastbyte_wire::Side;
 
 use crate::{
     SERVER_NAME,
+    application::ClientApplication,
     client::Client,
     listener::Listener,
     measures::Messages,
     moves,
     outcome::{Drop, FlowOutcome, SenderOutcome},
-    protocol::{ClientApplication, raw},
     server::{PATIENCE, ServerSettings, TraceSlot, config},
 };
 
@@ -75,7 +75,7 @@ struct ClientEnd<C> {
 
 /// The server of a flow.
 pub(crate) struct ServerNode {
-    engine: ServerEngine,
+    engine: Engine<Http3Server>,
     deadline: Option<Time>,
     path: NetworkPath,
     /// The newest connection: a client that moves during the handshake opens another.
@@ -87,22 +87,6 @@ pub(crate) struct ServerNode {
     ended: Option<SenderOutcome>,
     /// The trace of the connection, until it is accepted.
     trace: TraceSlot,
-}
-
-/// The engine of a server, by protocol.
-enum ServerEngine {
-    Http3(Box<Engine<Http3Server>>),
-    Raw(Box<Engine<raw::Server>>),
-}
-
-/// Calls the same function of either engine.
-macro_rules! either {
-    ($engine:expr, $one:ident => $call:expr) => {
-        match $engine {
-            ServerEngine::Http3($one) => $call,
-            ServerEngine::Raw($one) => $call,
-        }
-    };
 }
 
 /// Receive windows of a client: of a stream, and of the connection.
@@ -284,7 +268,7 @@ impl<C: ClientApplication> Node<C> {
         })))
     }
 
-    /// Creates the server of a flow, which responds to HTTP/3 requests by `handler`.
+    /// Creates the server of a flow, which responds to requests by `handler`.
     pub(crate) fn server(
         setup: &Setup<'_>,
         handler: Arc<dyn Handler>,
@@ -298,19 +282,9 @@ impl<C: ClientApplication> Node<C> {
             server.retry = setup.server.retry;
         }
         let seed = setup.seeds[1];
-        let engine = match setup.transport.protocol {
-            Protocol::Http3 => {
-                let shared = setup.server.shared(handler, config, Arc::clone(&trace));
-                ServerEngine::Http3(Box::new(lastbyte_origin::engine(shared, endpoint, seed)?))
-            }
-            Protocol::Raw => {
-                let server = raw::Server::new(Arc::clone(&trace));
-                let endpoint = Endpoint::with_data(endpoint, seed)?;
-                ServerEngine::Raw(Box::new(Engine::new(endpoint, server)))
-            }
-        };
+        let shared = setup.server.shared(handler, config, Arc::clone(&trace));
         Ok(Self::Server(Box::new(ServerNode {
-            engine,
+            engine: lastbyte_origin::engine(shared, endpoint, seed)?,
             deadline: None,
             path: addresses(setup.flow, Side::Server),
             handle: None,
@@ -342,13 +316,11 @@ impl<C: ClientApplication> Node<C> {
             return None;
         };
         let remote = node.path.remote;
-        either!(&mut node.engine, engine => {
-            let endpoint = engine.endpoint();
-            match saved {
-                Some(saved) => endpoint.token_with_path(Time::ZERO, remote, saved),
-                None => endpoint.new_token(Time::ZERO, remote, &[]),
-            }
-        })
+        let endpoint = node.engine.endpoint();
+        match saved {
+            Some(saved) => endpoint.token_with_path(Time::ZERO, remote, saved),
+            None => endpoint.new_token(Time::ZERO, remote, &[]),
+        }
     }
 
     /// When the next turn is due, if nothing arrives before.
@@ -380,15 +352,12 @@ impl<C: ClientApplication> Node<C> {
                         *trace = listener.trace(flow, Side::Server);
                     }
                 }
-                let path = node.path;
-                either!(&mut node.engine, engine => {
-                    engine.receive(now, path, ecn, datagram);
-                    let endpoint = engine.endpoint();
-                    if endpoint.connections() != node.connections {
-                        node.connections = endpoint.connections();
-                        node.handle = endpoint.handles().last().or(node.handle);
-                    }
-                });
+                node.engine.receive(now, node.path, ecn, datagram);
+                let endpoint = node.engine.endpoint();
+                if endpoint.connections() != node.connections {
+                    node.connections = endpoint.connections();
+                    node.handle = endpoint.handles().last().or(node.handle);
+                }
             }
         }
     }
@@ -422,9 +391,7 @@ impl<C: ClientApplication> Node<C> {
     pub(crate) fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         match self {
             Self::Client(node) => node.engine.poll_transmit(now, buffer),
-            Self::Server(node) => {
-                either!(&mut node.engine, engine => engine.poll_transmit(now, buffer))
-            }
+            Self::Server(node) => node.engine.poll_transmit(now, buffer),
         }
     }
 
@@ -455,29 +422,19 @@ impl<C: ClientApplication> Node<C> {
 impl ServerNode {
     /// A turn, and further ones while it wakes itself. Counts its responses.
     fn run(&mut self, now: Time) {
-        let (started, acked) = match &mut self.engine {
-            ServerEngine::Http3(engine) => {
-                engine.run(now);
-                while engine.application().is_woken() {
-                    engine.run(now);
-                }
-                let statistics = engine.application().statistics();
-                (statistics.responses.iter().sum(), statistics.sent)
-            }
-            ServerEngine::Raw(engine) => {
-                engine.run(now);
-                (engine.application().started, engine.application().acked)
-            }
-        };
+        self.engine.run(now);
+        while self.engine.application().is_woken() {
+            self.engine.run(now);
+        }
+        let statistics = self.engine.application().statistics();
+        let (started, acked) = (statistics.responses.iter().sum(), statistics.sent);
         if started > self.responses.started {
             self.responses.started = started;
             if self.responses.started_at.is_none()
                 && let Some(handle) = self.handle
             {
                 self.responses.started_at = Some(now);
-                let connection =
-                    either!(&mut self.engine, engine => engine.endpoint().connection(handle));
-                if let Some(connection) = connection {
+                if let Some(connection) = self.engine.endpoint().connection(handle) {
                     connection.measure_transfer(now);
                 }
             }
@@ -495,12 +452,12 @@ impl ServerNode {
                 .filter(|one| one.close_reason().is_some())
                 .map(outcome);
         }
-        self.deadline = either!(&mut self.engine, engine => engine.finish(now, false).deadline);
+        self.deadline = self.engine.finish(now, false).deadline;
     }
 
     fn peek(&mut self) -> Option<&Connection> {
         let handle = self.handle?;
-        either!(&mut self.engine, engine => engine.endpoint().peek(handle))
+        self.engine.endpoint().peek(handle)
     }
 }
 

@@ -128,8 +128,7 @@ fn why(reason: CloseReason) -> String {
     if reason == (CloseReason::LocalApplication { code: cancelled }) {
         let StallLimit { timeout, bytes } = StallLimit::default();
         return format!(
-            "the server cancelled a transfer of less than {bytes} bytes in {} s, the limit of HTTP/3 servers for stalled clients; \
-             --protocol raw has none",
+            "the server cancelled a transfer of less than {bytes} bytes in {} s, its limit for stalled clients",
             timeout.as_secs()
         );
     }

@@ -22,11 +22,11 @@ use crate::{
     client::Client,
     error::SimError,
     handshake::credentials,
+    http3,
     listener::{LinkEvent, Listener},
     moves::external,
     node::{Node, Setup, addresses},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
-    protocol::client_side,
     server::{ServerSettings, Transfers},
     timers::Timers,
 };
@@ -342,8 +342,8 @@ impl<'a, L: Listener> World<'a, L> {
         } else {
             &[]
         };
-        let protocol = client_side(transport, &self.server);
-        let client = Client::new(protocol, plan);
+        let http3 = http3::Client::new(transport.handshake, &self.server);
+        let client = Client::new(http3, plan);
         let client = Node::client(&setup, client, token.unwrap_or_default(), moves)
             .map_err(SimError::Endpoint)?;
         self.add_extra_delay(plan.rtt, self.scenario.path.rtt())?;

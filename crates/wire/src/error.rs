@@ -42,7 +42,8 @@ impl core::error::Error for FrameError {}
 
 /// A packet that cannot be decoded. Discard it and keep the connection, unless [`PacketError::transport_error`] returns
 /// a code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("packet at byte {offset}: {kind}")]
 pub struct PacketError {
     /// The kind of error.
     pub kind: PacketErrorKind,
@@ -60,11 +61,3 @@ impl PacketError {
         }
     }
 }
-
-impl fmt::Display for PacketError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "packet at byte {}: {}", self.offset, self.kind)
-    }
-}
-
-impl core::error::Error for PacketError {}

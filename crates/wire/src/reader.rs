@@ -1,20 +1,11 @@
 //! A cursor over received bytes.
 
-use core::fmt;
-
 use crate::VarInt;
 
 /// The input ends before the end of the field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the input ends before the end of the field")]
 pub struct UnexpectedEnd;
-
-impl fmt::Display for UnexpectedEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the input ends before the end of the field")
-    }
-}
-
-impl core::error::Error for UnexpectedEnd {}
 
 /// Decodes fields from the front of a slice and tracks the position. Returned slices borrow from the input, not from
 /// the reader. A failed read consumes nothing.

@@ -149,16 +149,9 @@ macro_rules! contains_varint {
 pub(crate) use contains_varint;
 
 /// The value exceeds 2^62 − 1 and cannot be encoded as a variable-length integer (RFC 9000 §16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("value exceeds 2^62 - 1")]
 pub struct VarIntOutOfRange;
-
-impl fmt::Display for VarIntOutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("value exceeds 2^62 - 1")
-    }
-}
-
-impl core::error::Error for VarIntOutOfRange {}
 
 impl TryFrom<u64> for VarInt {
     type Error = VarIntOutOfRange;

@@ -1,23 +1,14 @@
 //! A cursor over the buffer of a packet under construction.
 
-use core::fmt;
-
 use crate::VarInt;
 
 #[cfg(test)]
 mod tests;
 
 /// The buffer has too little space left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the buffer has too little space left")]
 pub struct BufferFull;
-
-impl fmt::Display for BufferFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the buffer has too little space left")
-    }
-}
-
-impl core::error::Error for BufferFull {}
 
 /// A value that can be encoded.
 pub trait Encode {

@@ -8,7 +8,7 @@ use lastbyte_quic::{
 };
 
 use super::{Client, Event, TICK};
-use crate::{dns, link::Bodies, listener};
+use crate::{dns, link::Bodies};
 
 impl Application for Client<'_> {
     /// Signals that the mailbox contains events.
@@ -87,9 +87,7 @@ impl Application for Client<'_> {
             .min();
         // A fetch that fails at once makes room for the next, and a redirect can add a server. Repeat until nothing
         // changes.
-        let mut expected;
         loop {
-            expected = self.add_fetches(now, endpoint);
             let before = (self.next, self.servers.all.len(), self.active.len());
             self.start_fetches(now);
             for number in 0..self.servers.all.len() {
@@ -100,10 +98,8 @@ impl Application for Client<'_> {
                 break;
             }
         }
-        deadline = deadline.into_iter().chain(expected).min();
         self.close_unneeded(now, endpoint);
-        let is_over =
-            expected.is_none() && self.active.is_empty() && self.next >= self.fetches.all.len();
+        let is_over = self.active.is_empty() && self.next >= self.fetches.all.len();
         let mut is_done = false;
         if is_over {
             let until = self.ticket_deadline(now, endpoint);
@@ -124,21 +120,6 @@ impl Application for Client<'_> {
 }
 
 impl Client<'_> {
-    /// Adds the fetches that the listener wants by now. Returns when it may want others.
-    fn add_fetches(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Time> {
-        loop {
-            match self.fetches.listener.next() {
-                listener::Next::Fetch(fetch) => self.fetches.push(*fetch),
-                listener::Next::Wait(until) => return until,
-                listener::Next::Stop => {
-                    self.interrupt(now);
-                    self.end_overdue(now, endpoint, true);
-                    return None;
-                }
-            }
-        }
-    }
-
     fn close_unneeded(&mut self, now: Time, endpoint: &mut Endpoint) {
         for handle in core::mem::take(&mut self.to_close) {
             self.drop_link(now, handle, endpoint);

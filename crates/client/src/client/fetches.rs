@@ -31,7 +31,7 @@ impl Client<'_> {
     /// Adds a fetch to the queue of its server.
     pub(super) fn enqueue(&mut self, now: Time, fetch: usize) {
         let origin = self.fetches.all[fetch].current.url.origin();
-        let versions = self.settings.versions_of(&origin.host);
+        let versions = self.settings.versions;
         if origin.scheme == crate::url::Scheme::Http && !versions.has_tcp() {
             let what =
                 format!("HTTP/3 requires TLS: `{origin}` has the scheme `http` (expected `https`)");

@@ -137,8 +137,7 @@ impl Client<'_> {
                 self.share(now, number, handle, endpoint);
                 return None;
             }
-            let host = &self.servers.all[number].origin.host;
-            if self.settings.versions_of(host) == Versions::Http11 {
+            if self.settings.versions == Versions::Http11 {
                 // Each request needs a connection of its own, and there is no other version to try.
                 self.send_waiting_over_tcp(now, number);
                 return None;
@@ -155,7 +154,7 @@ impl Client<'_> {
     fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
         let server = &self.servers.all[number];
         let is_wanted = self.settings.coalesces
-            && self.settings.versions_of(&server.origin.host).has_quic()
+            && self.settings.versions.has_quic()
             && server.origin.scheme == Scheme::Https
             && !server.is_misdirected;
         if !is_wanted {
@@ -209,7 +208,7 @@ impl Client<'_> {
         let server = &mut self.servers.all[number];
         let target = resolve::connect_target(&server.origin, &settings.connect_to);
         let query_https = settings.https_records
-            && settings.versions_of(&server.origin.host) == Versions::Any
+            && settings.versions == Versions::Any
             && target == server.origin
             && target.scheme == Scheme::Https
             && dns::may_have_https_record(&target, !settings.dns_servers.is_empty());
@@ -299,7 +298,7 @@ impl Client<'_> {
         let mut candidates = self.candidates(number);
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
-        let versions = self.settings.versions_of(&origin.host);
+        let versions = self.settings.versions;
         let has_quic = versions.has_quic() && self.settings.tls13 && origin.scheme == Scheme::Https;
         if !has_quic {
             candidates.quic.clear();

@@ -96,7 +96,7 @@ impl Client<'_> {
         };
         let connection = self.connections;
         self.connections += 1;
-        let versions = self.settings.versions_of(&server.origin.host);
+        let versions = self.settings.versions;
         let listener = &mut *self.fetches.listener;
         listener.on_tcp_connecting(connection, &server.origin, &addresses);
         let events = self

@@ -4,7 +4,7 @@ mod dns;
 mod early;
 mod fetches;
 mod http1;
-mod next;
+mod http1_connections;
 mod raw;
 mod recorder;
 mod server;

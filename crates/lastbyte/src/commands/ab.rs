@@ -17,7 +17,7 @@ use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::{Settings, Sweep};
 use lastbyte_scenario::{
-    Arm, Direction, Protocol, Scenario, SettingError, Workload,
+    Arm, Direction, Scenario, SettingError, Workload,
     experiment::{self, Experiment, Plan},
     workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
@@ -125,9 +125,6 @@ pub(crate) struct Arguments {
     /// Simulate each path in one arm drawn at random, as in production, not in every arm
     #[arg(long)]
     unpaired: bool,
-    /// Application protocol: h3 or raw (no HTTP) [default: the experiment's]
-    #[arg(long, value_name = "NAME")]
-    protocol: Option<Protocol>,
     /// Parallel simulations [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
@@ -316,9 +313,6 @@ fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, 
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
     }
-    if let Some(protocol) = arguments.protocol {
-        experiment.protocol = protocol;
-    }
     let workload = Workload {
         requests: arguments.requests.unwrap_or(experiment.workload.requests),
         parallel: arguments.parallel.unwrap_or(experiment.workload.parallel),
@@ -491,9 +485,6 @@ fn inputs(arguments: &Arguments) -> String {
     if arguments.upload {
         inputs.push_str(" --upload");
     }
-    if let Some(protocol) = arguments.protocol {
-        let _ = write!(inputs, " --protocol {}", protocol.name());
-    }
     inputs
 }
 
@@ -547,7 +538,6 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
         ),
         ("connections", done.to_string()),
         ("seed", experiment.seed.to_string()),
-        ("protocol", experiment.protocol.name().to_owned()),
         (
             "given up after",
             format!("{} s", experiment.time_limit.as_secs_f64()),

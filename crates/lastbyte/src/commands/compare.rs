@@ -2,8 +2,6 @@
 
 mod arguments;
 mod arms;
-mod driver;
-mod load;
 mod loss;
 mod measure;
 mod networks;
@@ -45,7 +43,6 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         None => compare(arguments, registry),
         Some(Action::Record(arguments)) => arguments.run(),
         Some(Action::Generate(arguments)) => arguments.run(),
-        Some(Action::Load(arguments)) => load::run(arguments, registry),
         Some(Action::Loss(arguments)) => arguments.run(registry),
     }
 }

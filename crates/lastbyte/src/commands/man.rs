@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Command, such as `get` or `compare load`; without one, the page of the program
+    /// Command, such as `get` or `compare loss`; without one, the page of the program
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands to this directory

@@ -716,22 +716,10 @@ fn specs(
 ) -> Result<(Vec<scenario::Arm>, Option<String>), Failure> {
     match &arguments.experiment {
         None => {
-            let mut text = arguments.congestion.clone();
-            if let Some(startup) = &arguments.startup {
-                text = if text == arguments::CONGESTION {
-                    format!("{startup}:initial-window=10p")
-                } else {
-                    format!("{startup}:congestion={text}")
-                };
-            }
-            let option = if arguments.startup.is_some() {
-                "startup"
-            } else {
-                "congestion"
-            };
+            let text = arguments.congestion.clone();
             let spec = registry
                 .parse(&text)
-                .map_err(|error| Failure::Usage(format!("`{option}`: {error}")))?;
+                .map_err(|error| Failure::Usage(format!("`congestion`: {error}")))?;
             let arm = scenario::Arm {
                 name: text,
                 spec,

@@ -306,7 +306,6 @@ fn scenario(
         flows: flows.collect(),
         cross: cross.to_vec(),
         transport: Transport {
-            protocol: arguments.protocol,
             handshake: label.handshake,
             saved_path: arguments.saved_window.map(|window| SavedPath {
                 window,

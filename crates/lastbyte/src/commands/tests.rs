@@ -254,7 +254,7 @@ fn commands_have_at_most_this_many_options() {
     for (name, most) in [
         ("get", 45),
         ("serve", 50),
-        ("sim", 41),
+        ("sim", 40),
         ("bench", 36),
         ("emulate", 25),
     ] {

@@ -8,27 +8,20 @@ fn at(millis: u64) -> Time {
 fn nothing_is_shown_before_the_first_render() {
     let mut curve = Curve::new();
     curve.add(600, at(10));
-    assert_eq!(curve.points(), []);
     curve.show(at(50));
     curve.add(400, at(100));
     curve.extend(at(100));
-    assert_eq!(curve.points(), [(at(50), 600), (at(100), 1000)]);
     // 60 % at 50 ms, 40 % at 100 ms.
     assert_eq!(curve.index(at(0), at(100)), Duration::from_millis(70));
 }
 
 #[test]
-fn points_are_bounded_and_the_last_has_all_bytes() {
+fn the_index_of_steady_bytes_is_the_middle() {
     let mut curve = Curve::new();
     curve.show(at(0));
     for millis in 0..100_000 {
         curve.add(3, at(millis));
     }
-    assert!(curve.points().len() <= Curve::POINTS_MAX);
-    assert!(curve.points().len() > Curve::POINTS_MAX / 4);
-    assert_eq!(curve.points().last().map(|point| point.1), Some(300_000));
-    assert!(curve.points().is_sorted());
-    // The integral does not depend on the points.
     curve.extend(at(99_999));
     assert_eq!(curve.index(at(0), at(99_999)).as_nanos(), 49_999_500_000);
 }

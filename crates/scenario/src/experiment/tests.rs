@@ -103,19 +103,6 @@ fn pairs_share_all_but_the_arm() {
 }
 
 #[test]
-fn an_experiment_selects_the_protocol() {
-    let spoken = |keys: &str| {
-        let experiment = with(keys).expect("it is one");
-        let plan = experiment.connection(0, false);
-        experiment.scenario(&plan).transport.protocol
-    };
-    assert_eq!(spoken(""), Protocol::Http3);
-    assert_eq!(spoken("protocol = 'raw'"), Protocol::Raw);
-    let error = with("protocol = 'h2'").expect_err("there is none");
-    assert!(error.to_string().contains("`h3` or `raw`"), "{error}");
-}
-
-#[test]
 fn sites_sweeps_and_other_populations_are_accepted() {
     let few = with("sites = ['Africa', 'West Europe']").expect("it is one");
     assert_eq!(

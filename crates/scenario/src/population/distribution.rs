@@ -52,7 +52,7 @@ fn number(text: &str) -> Result<f64, SettingError> {
     text.parse()
         .ok()
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| SettingError::new("", format!("`{text}`"), "a number of zero or more"))
+        .ok_or_else(|| SettingError::of_value(format!("`{text}`"), "a number of zero or more"))
 }
 
 /// A distribution of one quantity.
@@ -138,13 +138,10 @@ impl Distribution {
                 to: figure(to)?,
             },
             _ => {
-                return Err(SettingError::because(
-                    "",
-                    format!(
-                        "`{text}` is no distribution: write `40`, `40 p10 14 p90 100`, `40 sigma 1.5 cap 80`, `uniform 1 5`, \
+                return Err(SettingError::reason(format!(
+                    "`{text}` is no distribution: write `40`, `40 p10 14 p90 100`, `40 sigma 1.5 cap 80`, `uniform 1 5`, \
                      `log-uniform 1 5` or `30% of 1 | 70% of 2`, with units"
-                    ),
-                ));
+                )));
             }
         };
         let is_possible = match distribution {
@@ -157,12 +154,9 @@ impl Distribution {
         if is_possible {
             Ok(distribution)
         } else {
-            Err(SettingError::because(
-                "",
-                format!(
-                    "the figures of `{text}` are not in order, or one that has a logarithm is zero"
-                ),
-            ))
+            Err(SettingError::reason(format!(
+                "the figures of `{text}` are not in order, or one that has a logarithm is zero"
+            )))
         }
     }
 
@@ -170,17 +164,16 @@ impl Distribution {
         let mut parts = Vec::new();
         for part in text.split('|') {
             let (weight, rest) = part.trim().split_once(" of ").ok_or_else(|| {
-                SettingError::because("", format!("`{}` is not like `30% of 2mbit`", part.trim()))
+                SettingError::reason(format!("`{}` is not like `30% of 2mbit`", part.trim()))
             })?;
             let weight = units::probability(weight)?;
             parts.push((weight, Self::parse(rest.trim(), quantity)?));
         }
         let sum: f64 = parts.iter().map(|(weight, _)| weight).sum();
         if (sum - 1.0).abs() > 1e-6 {
-            return Err(SettingError::because(
-                "",
-                format!("the weights of `{text}` come to {sum}, and not to 1"),
-            ));
+            return Err(SettingError::reason(format!(
+                "the weights of `{text}` come to {sum}, and not to 1"
+            )));
         }
         Ok(Self::Mixture(parts))
     }

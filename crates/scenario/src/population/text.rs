@@ -15,8 +15,7 @@ use super::{
     distribution::{Distribution, Quantity},
 };
 use crate::{
-    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, scenario::Protocol,
-    setting::SettingError,
+    client_acks::ClientAcks, cross::CrossKind, network::OVERHEAD_MAX, setting::SettingError,
 };
 
 pub(super) const fn yes() -> bool {
@@ -54,7 +53,6 @@ values! {
     bins: Vec<String>, |bins: &Vec<String>| bins.iter().map(|bin| parse_bin(bin)).collect() => Vec<(u64, u64)>;
     discipline: String, parse_discipline => Discipline;
     rule: String, |text: &str| text.parse() => ClientAcks;
-    protocol: String, |text: &str| text.parse() => Protocol;
     direction: String, parse_direction => Direction;
     share: f64, |value: &f64| within(*value, 0.0..=1.0, "a share from 0 to 1") => f64;
     weight: f64, |value: &f64| parse_factor(*value) => f64;
@@ -66,7 +64,7 @@ values! {
     packets: f64, |value: &f64| within(*value, 1.0..=f64::MAX, "a mean of 1 or more") => f64;
     cv: f64, |value: &f64| within(*value, 0.0..=2.0, "a number from 0 to 2") => f64;
     overhead: u32, |bytes: &u32| {
-        let invalid = || SettingError::new("", bytes, format!("at most {OVERHEAD_MAX} bytes"));
+        let invalid = || SettingError::of_value(bytes, format!("at most {OVERHEAD_MAX} bytes"));
         (*bytes <= OVERHEAD_MAX).then_some(*bytes).ok_or_else(invalid)
     } => u32;
 }
@@ -81,15 +79,14 @@ fn within(
     expected: &str,
 ) -> Result<f64, SettingError> {
     let is_within = range.contains(&value);
-    let invalid = || SettingError::new("", value, expected);
+    let invalid = || SettingError::of_value(value, expected);
     is_within.then_some(value).ok_or_else(invalid)
 }
 
 fn parse_positive_span(text: &str) -> Result<Duration, SettingError> {
     let span = with_value(units::span(text))?;
     if span.is_zero() {
-        return Err(SettingError::because(
-            "",
+        return Err(SettingError::reason(
             "it must be longer than zero; leave it out for none",
         ));
     }
@@ -99,7 +96,7 @@ fn parse_positive_span(text: &str) -> Result<Duration, SettingError> {
 fn parse_step(text: &str) -> Result<Duration, SettingError> {
     let step = parse_positive_span(text)?;
     if step < Duration::from_millis(1) {
-        return Err(SettingError::because("", "a step lasts `1ms` or longer"));
+        return Err(SettingError::reason("a step lasts `1ms` or longer"));
     }
     Ok(step)
 }
@@ -115,22 +112,18 @@ fn parse_spacing(text: &str) -> Result<Spacing, SettingError> {
 fn parse_bin(text: &str) -> Result<(u64, u64), SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [from, to] = words[..] else {
-        return Err(SettingError::because(
-            "",
-            format!("`{text}` is not like `200kB 400kB`"),
-        ));
+        return Err(SettingError::reason(format!(
+            "`{text}` is not like `200kB 400kB`"
+        )));
     };
     let (from, to) = (
         with_value(units::bytes(from))?,
         with_value(units::bytes(to))?,
     );
     if from == 0 || from >= to || to > 1 << 40 {
-        return Err(SettingError::because(
-            "",
-            format!(
-                "`{text}` does not go from more than zero up to something larger, of 1 TB at most"
-            ),
-        ));
+        return Err(SettingError::reason(format!(
+            "`{text}` does not go from more than zero up to something larger, of 1 TB at most"
+        )));
     }
     Ok((from, to))
 }
@@ -143,8 +136,7 @@ fn parse_discipline(text: &str) -> Result<Discipline, SettingError> {
         "dualpi2" => Discipline::DualPi2,
         "cake" => Discipline::Cake,
         other => {
-            return Err(SettingError::new(
-                "",
+            return Err(SettingError::of_value(
                 format!("`{other}`"),
                 "`codel`, `fq-codel`, `pie`, `dualpi2` or `cake`",
             ));
@@ -156,8 +148,7 @@ fn parse_direction(text: &str) -> Result<Direction, SettingError> {
     match text {
         "down" => Ok(Direction::Down),
         "up" => Ok(Direction::Up),
-        other => Err(SettingError::new(
-            "",
+        other => Err(SettingError::of_value(
             format!("`{other}`"),
             "`down` or `up`",
         )),
@@ -170,7 +161,7 @@ fn parse_factor(value: f64) -> Result<f64, SettingError> {
 
 fn parse_positive_factor(value: f64) -> Result<f64, SettingError> {
     match parse_factor(value)? {
-        0.0 => Err(SettingError::because("", "it must be above zero")),
+        0.0 => Err(SettingError::reason("it must be above zero")),
         factor => Ok(factor),
     }
 }

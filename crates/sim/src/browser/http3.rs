@@ -22,10 +22,8 @@ use lastbyte_wire::StreamId;
 
 use super::Arrival;
 use crate::{
-    protocol::{
-        ClientApplication,
-        http3::{REQUEST_FIELDS, client},
-    },
+    application::ClientApplication,
+    http3::{REQUEST_FIELDS, client},
     server::{AnyBytes, http3_config},
 };
 
@@ -243,7 +241,7 @@ impl Handler for PageHandler {
 }
 
 /// The fields of a request with the size of its resource: what HTTP/1.1 would write is a line, a `host` field and these.
-pub(super) fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) {
+fn push_fields(fields: &mut Fields, resource: &Resource, host: &str) {
     let mut size = "GET / HTTP/1.1\r\nhost: \r\n\r\n".len() + host.len();
     for (name, value) in REQUEST_FIELDS {
         if name != "priority" {

@@ -32,7 +32,7 @@ use rustls::{
 };
 
 use super::Credentials;
-use crate::{SERVER_NAME, error::SimError, protocol::alpn};
+use crate::{SERVER_NAME, error::SimError};
 use lastbyte_scenario::{Handshake, Transport};
 
 /// Creates both ends, with their own certificate, keys and tickets.
@@ -50,7 +50,7 @@ pub(super) fn credentials(
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).map_err(failed)?;
     let roots = Arc::new(roots);
-    let alpn = vec![alpn(transport.protocol).to_vec()];
+    let alpn = vec![lastbyte_http3::ALPN.to_vec()];
 
     let mut server = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])

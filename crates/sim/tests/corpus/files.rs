@@ -9,7 +9,7 @@ use core::{fmt::Display, time::Duration};
 use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
 use lastbyte_scenario::{
-    Direction, Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
+    Direction, Experiment, FlowPlan, Path, Population, Request, Scenario, Transport,
     experiment::FOUR_ARMS, network::PathText, population::DEFAULT,
 };
 use lastbyte_sim::simulate;
@@ -145,10 +145,7 @@ fn run(path: Path) {
             progress: Vec::new(),
         }],
         cross: Vec::new(),
-        transport: Transport {
-            protocol: Protocol::Raw,
-            ..Transport::default()
-        },
+        transport: Transport::default(),
         seed: 1,
         time_limit: Duration::from_millis(300),
         horizon: Duration::ZERO,

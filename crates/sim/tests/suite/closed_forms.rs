@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_scenario::{CrossKind, Protocol, network::PathText};
+use lastbyte_scenario::{CrossKind, network::PathText};
 
 use crate::paths::{bottleneck, lost, run, transfer, ttlb_ms};
 
@@ -37,32 +37,26 @@ fn a_short_transfer_takes_two_round_trips_and_its_bytes() {
 #[test]
 fn a_deep_queue_keeps_the_link_busy() {
     const SIZE: u64 = 40_000_000;
-    for protocol in Protocol::ALL {
-        let mut scenario = transfer(bottleneck(50, 20, 60), "cubic", SIZE);
-        scenario.transport.protocol = protocol;
-        let outcome = run(&scenario);
-        let utilisation = outcome.bottleneck.utilisation.expect("there is a rate");
-        assert!(utilisation > 0.97 && utilisation <= 1.0, "{utilisation}");
-        // What leaves a queue is never more than its limit.
-        let limit = 50_000_000 / 8 * 60 / 1000;
-        assert!(outcome.down.queue_peak_bytes <= limit);
-        assert!(outcome.down.queue_peak_bytes > limit * 9 / 10);
-        // Payload, headers and what was sent twice: the bytes that the link carried are those that were sent and not dropped.
-        let server = outcome.flows[0].server.as_ref().expect("a server");
-        let dropped = outcome.down.dropped_total();
-        let down = &outcome.down;
-        assert_eq!(down.sent.bytes, down.served.bytes + dropped.bytes);
-        // At the end an acknowledgment of the client's last PING may be on its way.
-        let on_the_way = down.served.bytes - down.delivered.bytes;
-        assert!(on_the_way < 100, "{on_the_way}");
-        assert_eq!(server.recovery.packets_lost, dropped.packets);
-        // Of streams: the body; with HTTP/3 its head, the server's settings, and what stands before them.
-        let frames = server.streams.data_sent - server.streams.data_resent - SIZE;
-        match protocol {
-            Protocol::Raw => assert_eq!(frames, 0),
-            Protocol::Http3 => assert!((60..200).contains(&frames), "{frames}"),
-        }
-    }
+    let scenario = transfer(bottleneck(50, 20, 60), "cubic", SIZE);
+    let outcome = run(&scenario);
+    let utilisation = outcome.bottleneck.utilisation.expect("there is a rate");
+    assert!(utilisation > 0.97 && utilisation <= 1.0, "{utilisation}");
+    // What leaves a queue is never more than its limit.
+    let limit = 50_000_000 / 8 * 60 / 1000;
+    assert!(outcome.down.queue_peak_bytes <= limit);
+    assert!(outcome.down.queue_peak_bytes > limit * 9 / 10);
+    // Payload, headers and what was sent twice: the bytes that the link carried are those that were sent and not dropped.
+    let server = outcome.flows[0].server.as_ref().expect("a server");
+    let dropped = outcome.down.dropped_total();
+    let down = &outcome.down;
+    assert_eq!(down.sent.bytes, down.served.bytes + dropped.bytes);
+    // At the end an acknowledgment of the client's last PING may be on its way.
+    let on_the_way = down.served.bytes - down.delivered.bytes;
+    assert!(on_the_way < 100, "{on_the_way}");
+    assert_eq!(server.recovery.packets_lost, dropped.packets);
+    // Of streams: the body, its head, the server's settings, and what stands before them.
+    let frames = server.streams.data_sent - server.streams.data_resent - SIZE;
+    assert!((60..200).contains(&frames), "{frames}");
 }
 
 /// With a window below what the path holds, throughput is window / round trip.

@@ -11,7 +11,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_scenario::{Handshake, Protocol, Scenario, Security};
+use lastbyte_scenario::{Handshake, Scenario, Security};
 use lastbyte_sim::FlowOutcome;
 
 use crate::paths::{bottleneck, run, transfer};
@@ -29,12 +29,11 @@ const TABLE: [(Handshake, u32, u32); 3] = [
     (Handshake::ZeroRtt, 0, 1),
 ];
 
-fn visit(handshake: Handshake, security: Security, protocol: Protocol) -> Scenario {
+fn visit(handshake: Handshake, security: Security) -> Scenario {
     let path = bottleneck(RATE_MBIT, RTT_MS, 1000);
     let mut scenario = transfer(path, "slow-start", 20_000);
     scenario.transport.handshake = handshake;
     scenario.transport.security = security;
-    scenario.transport.protocol = protocol;
     scenario
 }
 
@@ -49,7 +48,7 @@ fn round_trips_before_the_first_byte() {
     let on_the_wire = rate.time_for(DATAGRAMS * 1280);
     for security in [Security::Simulated, Security::Tls] {
         for (handshake, connect, first_byte) in TABLE {
-            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            let flow = flow(&visit(handshake, security));
             assert!(flow.is_complete(), "{handshake:?} {security:?}: {flow:?}");
             let measured = [
                 flow.first_request.expect("it asked"),
@@ -73,7 +72,7 @@ fn round_trips_before_the_first_byte() {
 fn simulated_tls_takes_the_same_time_as_tls() {
     for (handshake, ..) in TABLE {
         let [twin, tls] = [Security::Simulated, Security::Tls].map(|security| {
-            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            let flow = flow(&visit(handshake, security));
             flow.responses[0].last_byte.expect("it arrives")
         });
         assert!(
@@ -87,7 +86,7 @@ fn simulated_tls_takes_the_same_time_as_tls() {
 #[test]
 fn the_same_seed_gives_the_same_figures_with_tls() {
     for (handshake, ..) in TABLE {
-        let scenario = visit(handshake, Security::Tls, Protocol::Http3);
+        let scenario = visit(handshake, Security::Tls);
         let [one, two] = [0; 2].map(|_| {
             let outcome = run(&scenario);
             format!("{outcome:?}")
@@ -102,7 +101,7 @@ fn the_same_seed_gives_the_same_figures_with_tls() {
 fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
     for security in [Security::Simulated, Security::Tls] {
         for (handshake, _, round_trips) in TABLE {
-            let mut scenario = visit(handshake, security, Protocol::Http3);
+            let mut scenario = visit(handshake, security);
             scenario.transport.certificate_chain = 6000;
             let first = flow(&scenario).responses[0].first_byte;
             let more = u32::from(handshake == Handshake::Full);
@@ -122,7 +121,7 @@ fn a_long_certificate_chain_adds_a_round_trip_to_full_handshakes_only() {
 fn a_short_response_completes_a_round_trip_earlier_with_0rtt() {
     for security in [Security::Simulated, Security::Tls] {
         let [full, early] = [Handshake::Full, Handshake::ZeroRtt].map(|handshake| {
-            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            let flow = flow(&visit(handshake, security));
             flow.responses[0].last_byte.expect("it arrives")
         });
         let saved = full.saturating_sub(early);
@@ -131,16 +130,5 @@ fn a_short_response_completes_a_round_trip_earlier_with_0rtt() {
             saved.abs_diff(rtt) < rtt / 2,
             "{security:?}: {full:?} in full, {early:?} in 0-RTT"
         );
-    }
-}
-
-/// Without HTTP/3 the round trips are the same.
-#[test]
-fn raw_streams_take_the_same_round_trips() {
-    for (handshake, _, round_trips) in TABLE {
-        let flow = flow(&visit(handshake, Security::Simulated, Protocol::Raw));
-        let first = flow.responses[0].first_byte.expect("it was answered");
-        let over = first.saturating_sub(Duration::from_millis(RTT_MS) * round_trips);
-        assert!(over < Duration::from_micros(10), "{handshake:?}: {first:?}");
     }
 }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_link as link;
-use lastbyte_scenario::{Direction, Experiment, Protocol, Scenario, Workload, experiment::Plan};
+use lastbyte_scenario::{Direction, Experiment, Scenario, Workload, experiment::Plan};
 use lastbyte_sim::{Outcome, simulate};
 
 use crate::paths::{bottleneck, run, transfer};
@@ -84,15 +84,12 @@ fn as_many_streams_as_are_permitted_complete_round_after_round() {
         ..Workload::default()
     };
     workload.check().expect("the limit is permitted");
-    for protocol in Protocol::ALL {
-        let mut scenario = objects(workload);
-        scenario.transport.protocol = protocol;
-        for request in &mut scenario.flows[0].requests {
-            request.size = 3000;
-        }
-        let outcome = run(&scenario);
-        assert!(outcome.flows[0].is_complete(), "{protocol:?}");
+    let mut scenario = objects(workload);
+    for request in &mut scenario.flows[0].requests {
+        request.size = 3000;
     }
+    let outcome = run(&scenario);
+    assert!(outcome.flows[0].is_complete());
 }
 
 #[test]
@@ -123,27 +120,23 @@ fn upload() -> Scenario {
 
 #[test]
 fn the_client_of_an_upload_is_the_sender_and_its_link_the_bottleneck() {
-    for protocol in Protocol::ALL {
-        let mut scenario = upload();
-        scenario.transport.protocol = protocol;
-        let outcome = run(&scenario);
-        let flow = &outcome.flows[0];
-        assert!(flow.is_complete(), "{protocol:?}: {flow:?}");
-        let sender = flow.server.as_ref().expect("the client's side");
-        assert!(sender.recovery.bytes_sent > 1_000_000, "{protocol:?}");
-        assert!(sender.streams.data_sent >= 1_000_000, "{protocol:?}");
-        assert!(outcome.bottleneck.utilisation > Some(0.7), "{protocol:?}");
-        assert!(outcome.up.served.bytes > 1_000_000 && outcome.down.served.bytes < 200_000);
-        // As long as the download of as much over the same line, but for half of a round trip at the end.
-        let mut down = transfer(bottleneck(20, 40, 60), "cubic", 1_000_000);
-        down.transport.protocol = protocol;
-        let (up, down) = (end_ms(&outcome), end_ms(&run(&down)));
-        assert!((0.9..1.1).contains(&(up / down)), "{up} and {down} ms");
-        let (start, end) = sender.requested_at.zip(sender.acked_at).expect("complete");
-        let parts = sender.snapshot.anatomy().expect("parts");
-        let difference = parts.transfer().abs_diff(end.since(start));
-        assert!(difference < Duration::from_millis(1), "{parts:?}");
-    }
+    let scenario = upload();
+    let outcome = run(&scenario);
+    let flow = &outcome.flows[0];
+    assert!(flow.is_complete(), "{flow:?}");
+    let sender = flow.server.as_ref().expect("the client's side");
+    assert!(sender.recovery.bytes_sent > 1_000_000);
+    assert!(sender.streams.data_sent >= 1_000_000);
+    assert!(outcome.bottleneck.utilisation > Some(0.7));
+    assert!(outcome.up.served.bytes > 1_000_000 && outcome.down.served.bytes < 200_000);
+    // As long as the download of as much over the same line, but for half of a round trip at the end.
+    let down = transfer(bottleneck(20, 40, 60), "cubic", 1_000_000);
+    let (up, down) = (end_ms(&outcome), end_ms(&run(&down)));
+    assert!((0.9..1.1).contains(&(up / down)), "{up} and {down} ms");
+    let (start, end) = sender.requested_at.zip(sender.acked_at).expect("complete");
+    let parts = sender.snapshot.anatomy().expect("parts");
+    let difference = parts.transfer().abs_diff(end.since(start));
+    assert!(difference < Duration::from_millis(1), "{parts:?}");
 }
 
 #[test]

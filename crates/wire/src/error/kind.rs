@@ -1,14 +1,13 @@
 //! Errors of frames and packets.
 
-use core::fmt;
-
 use crate::{
     TransportError, UnexpectedEnd,
     packet::{packet_type::PacketType, version::VersionNumber},
 };
 
 /// The error of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
 pub enum FrameErrorKind {
     /// The payload ends inside the frame.
     Truncated,
@@ -91,53 +90,34 @@ impl From<UnexpectedEnd> for FrameErrorKind {
     }
 }
 
-impl fmt::Display for FrameErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
-    }
-}
-
-impl core::error::Error for FrameErrorKind {}
-
 /// The error of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketErrorKind {
     /// The datagram ends inside the packet.
+    #[error("the datagram ends inside the packet")]
     Truncated,
     /// The version is unknown, so neither the rest of the packet nor its end can be parsed.
+    #[error("unknown version {0}")]
     UnknownVersion(VersionNumber),
     /// A connection ID is longer than 20 bytes (RFC 9000 §17.2).
+    #[error("a connection ID is longer than 20 bytes")]
     ConnectionIdTooLong,
     /// The fixed bit is 0, although the local endpoint did not send `grease_quic_bit` (RFC 9000 §17.2, RFC 9287 §3).
+    #[error("the fixed bit is 0")]
     FixedBit,
     /// The packet is too short for a header protection sample (RFC 9001 §5.4.2).
+    #[error("too short for a header protection sample")]
     TooShort,
     /// The destination connection ID differs from that of the first packet in the datagram (RFC 9000 §12.2).
+    #[error("the connection ID differs from the first packet in the datagram")]
     ConnectionIdMismatch,
     /// The token of a Retry packet is empty (RFC 9000 §17.2.5.2).
+    #[error("the Retry token is empty")]
     EmptyRetryToken,
     /// The version list of a Version Negotiation packet is empty, or not a multiple of four bytes long (RFC 8999 §6).
+    #[error("the version list is empty or truncated")]
     VersionList,
     /// The reserved bits of an authenticated packet are not 0 (RFC 9000 §17.2, §17.3.1).
+    #[error("the reserved bits are not 0")]
     ReservedBits,
 }
-
-impl fmt::Display for PacketErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated => f.write_str("the datagram ends inside the packet"),
-            Self::UnknownVersion(version) => write!(f, "unknown version {version}"),
-            Self::ConnectionIdTooLong => f.write_str("a connection ID is longer than 20 bytes"),
-            Self::FixedBit => f.write_str("the fixed bit is 0"),
-            Self::TooShort => f.write_str("too short for a header protection sample"),
-            Self::ConnectionIdMismatch => {
-                f.write_str("the connection ID differs from the first packet in the datagram")
-            }
-            Self::EmptyRetryToken => f.write_str("the Retry token is empty"),
-            Self::VersionList => f.write_str("the version list is empty or truncated"),
-            Self::ReservedBits => f.write_str("the reserved bits are not 0"),
-        }
-    }
-}
-
-impl core::error::Error for PacketErrorKind {}

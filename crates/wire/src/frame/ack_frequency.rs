@@ -1,7 +1,7 @@
 //! `ACK_FREQUENCY` frames (draft-ietf-quic-ack-frequency §4).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, VarInt};
 
 /// Asks the peer to change how often it acknowledges (draft-ietf-quic-ack-frequency §4). Send only to peers that sent
 /// `min_ack_delay`.
@@ -36,23 +36,18 @@ impl AckFrequency {
         }
         Ok(frame)
     }
-
-    const fn fields(self) -> [VarInt; 4] {
-        [
-            self.sequence,
-            self.ack_eliciting_threshold,
-            self.max_ack_delay_us,
-            self.reordering_threshold,
-        ]
-    }
 }
 
-impl Encode for AckFrequency {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::ACK_FREQUENCY, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::ACK_FREQUENCY, self.fields())
+impl Fields for AckFrequency {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (
+            FrameType::ACK_FREQUENCY,
+            [
+                self.sequence,
+                self.ack_eliciting_threshold,
+                self.max_ack_delay_us,
+                self.reordering_threshold,
+            ],
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! `DATA_BLOCKED` frames (RFC 9000 §19.12).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, VarInt};
 
 /// The sender has data to send, but is blocked by connection-level flow control (RFC 9000 §19.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +16,10 @@ impl DataBlocked {
             limit: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 1] {
-        [self.limit]
-    }
 }
 
-impl Encode for DataBlocked {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::DATA_BLOCKED, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::DATA_BLOCKED, self.fields())
+impl Fields for DataBlocked {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (FrameType::DATA_BLOCKED, [self.limit])
     }
 }

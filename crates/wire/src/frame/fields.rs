@@ -1,21 +1,31 @@
 //! Encoding of frames that consist only of a type and variable-length integers.
 
 use super::FrameType;
-use crate::{BufferFull, VarInt, Writer};
+use crate::{BufferFull, Encode, VarInt, Writer};
 
-pub(super) fn encoded_len<const N: usize>(frame_type: FrameType, fields: [VarInt; N]) -> usize {
-    fields.iter().fold(frame_type.encoded_len(), |len, field| {
-        len + field.encoded_len()
-    })
+/// A frame without other fields than variable-length integers.
+pub(super) trait Fields {
+    /// The type, and the integers after it.
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>);
 }
 
-pub(super) fn encode<const N: usize>(
-    writer: &mut Writer<'_>,
-    frame_type: FrameType,
-    fields: [VarInt; N],
-) -> Result<(), BufferFull> {
-    writer.atomically(|writer| {
-        frame_type.encode(writer)?;
-        fields.iter().try_for_each(|field| writer.varint(*field))
-    })
+impl<T: Fields> Encode for T {
+    fn encoded_len(&self) -> usize {
+        let (frame_type, fields) = self.fields();
+        fields
+            .as_ref()
+            .iter()
+            .fold(frame_type.encoded_len(), |len, field| {
+                len + field.encoded_len()
+            })
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        let (frame_type, fields) = self.fields();
+        writer.atomically(|writer| {
+            frame_type.encode(writer)?;
+            let mut fields = fields.as_ref().iter();
+            fields.try_for_each(|field| writer.varint(*field))
+        })
+    }
 }

@@ -1,7 +1,7 @@
 //! `MAX_DATA` frames (RFC 9000 §19.9).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, VarInt};
 
 /// Sets the connection-level flow control limit (RFC 9000 §19.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +16,10 @@ impl MaxData {
             maximum: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 1] {
-        [self.maximum]
-    }
 }
 
-impl Encode for MaxData {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::MAX_DATA, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::MAX_DATA, self.fields())
+impl Fields for MaxData {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (FrameType::MAX_DATA, [self.maximum])
     }
 }

@@ -1,7 +1,7 @@
 //! `MAX_STREAM_DATA` frames (RFC 9000 §19.10).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, StreamId, VarInt};
 
 /// Sets the flow control limit of a stream (RFC 9000 §19.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +19,13 @@ impl MaxStreamData {
             maximum: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 2] {
-        [self.stream_id.into(), self.maximum]
-    }
 }
 
-impl Encode for MaxStreamData {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::MAX_STREAM_DATA, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::MAX_STREAM_DATA, self.fields())
+impl Fields for MaxStreamData {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (
+            FrameType::MAX_STREAM_DATA,
+            [self.stream_id.into(), self.maximum],
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! `MAX_STREAMS` frames (RFC 9000 §19.11).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Direction, Reader, StreamCount, VarInt};
 
 /// Sets the number of streams of one type that the receiver of the frame may open (RFC 9000 §19.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,8 @@ impl MaxStreams {
     }
 }
 
-impl Encode for MaxStreams {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(self.frame_type(), [self.maximum.into()])
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, self.frame_type(), [self.maximum.into()])
+impl Fields for MaxStreams {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (self.frame_type(), [VarInt::from(self.maximum)])
     }
 }

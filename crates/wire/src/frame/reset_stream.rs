@@ -1,7 +1,7 @@
 //! `RESET_STREAM` frames (RFC 9000 §19.4).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, StreamId, VarInt};
 
 /// Abruptly terminates the sending part of a stream (RFC 9000 §19.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,18 +22,13 @@ impl ResetStream {
             final_size: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 3] {
-        [self.stream_id.into(), self.error_code, self.final_size]
-    }
 }
 
-impl Encode for ResetStream {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::RESET_STREAM, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::RESET_STREAM, self.fields())
+impl Fields for ResetStream {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (
+            FrameType::RESET_STREAM,
+            [self.stream_id.into(), self.error_code, self.final_size],
+        )
     }
 }

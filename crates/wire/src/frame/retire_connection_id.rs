@@ -1,7 +1,7 @@
 //! `RETIRE_CONNECTION_ID` frames (RFC 9000 §19.16).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, VarInt};
 
 /// The sender no longer uses one of the connection IDs issued by the receiver (RFC 9000 §19.16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +16,10 @@ impl RetireConnectionId {
             sequence: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 1] {
-        [self.sequence]
-    }
 }
 
-impl Encode for RetireConnectionId {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::RETIRE_CONNECTION_ID, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::RETIRE_CONNECTION_ID, self.fields())
+impl Fields for RetireConnectionId {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (FrameType::RETIRE_CONNECTION_ID, [self.sequence])
     }
 }

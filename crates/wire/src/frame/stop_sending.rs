@@ -1,7 +1,7 @@
 //! `STOP_SENDING` frames (RFC 9000 §19.5).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, StreamId, VarInt};
 
 /// Asks the peer to stop sending on a stream (RFC 9000 §19.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +19,13 @@ impl StopSending {
             error_code: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 2] {
-        [self.stream_id.into(), self.error_code]
-    }
 }
 
-impl Encode for StopSending {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::STOP_SENDING, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::STOP_SENDING, self.fields())
+impl Fields for StopSending {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (
+            FrameType::STOP_SENDING,
+            [self.stream_id.into(), self.error_code],
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! `STREAM_DATA_BLOCKED` frames (RFC 9000 §19.13).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Reader, StreamId, VarInt};
 
 /// The sender has data to send, but is blocked by stream-level flow control (RFC 9000 §19.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +19,13 @@ impl StreamDataBlocked {
             limit: reader.varint()?,
         })
     }
-
-    fn fields(self) -> [VarInt; 2] {
-        [self.stream_id.into(), self.limit]
-    }
 }
 
-impl Encode for StreamDataBlocked {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(FrameType::STREAM_DATA_BLOCKED, self.fields())
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, FrameType::STREAM_DATA_BLOCKED, self.fields())
+impl Fields for StreamDataBlocked {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (
+            FrameType::STREAM_DATA_BLOCKED,
+            [self.stream_id.into(), self.limit],
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! `STREAMS_BLOCKED` frames (RFC 9000 §19.14).
 
-use super::{FrameErrorKind, FrameType, fields};
-use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
+use super::{FrameErrorKind, FrameType, fields::Fields};
+use crate::{Direction, Reader, StreamCount, VarInt};
 
 /// The sender wishes to open a stream, but has reached the limit set by `MAX_STREAMS` (RFC 9000 §19.14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,8 @@ impl StreamsBlocked {
     }
 }
 
-impl Encode for StreamsBlocked {
-    fn encoded_len(&self) -> usize {
-        fields::encoded_len(self.frame_type(), [self.limit.into()])
-    }
-
-    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        fields::encode(writer, self.frame_type(), [self.limit.into()])
+impl Fields for StreamsBlocked {
+    fn fields(&self) -> (FrameType, impl AsRef<[VarInt]>) {
+        (self.frame_type(), [VarInt::from(self.limit)])
     }
 }

@@ -102,7 +102,7 @@ impl TransportParameters {
         Ok(())
     }
 
-    fn integers(&self) -> [(ParameterId, VarInt); 12] {
+    pub(super) fn integers(&self) -> [(ParameterId, VarInt); 12] {
         [
             (ParameterId::MAX_IDLE_TIMEOUT, self.max_idle_timeout_ms),
             (ParameterId::MAX_UDP_PAYLOAD_SIZE, self.max_udp_payload_size),

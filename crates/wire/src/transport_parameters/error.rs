@@ -15,7 +15,8 @@ pub struct TransportParameterError {
 }
 
 /// The error of a transport parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
 pub enum TransportParameterErrorKind {
     /// The input ends inside the parameter.
     Truncated,
@@ -85,12 +86,6 @@ impl From<UnexpectedEnd> for TransportParameterErrorKind {
     }
 }
 
-impl fmt::Display for TransportParameterErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
-    }
-}
-
 impl fmt::Display for TransportParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
@@ -100,5 +95,4 @@ impl fmt::Display for TransportParameterError {
     }
 }
 
-impl core::error::Error for TransportParameterErrorKind {}
 impl core::error::Error for TransportParameterError {}

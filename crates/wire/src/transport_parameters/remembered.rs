@@ -38,7 +38,6 @@ impl TransportParameters {
     pub fn check_not_reduced(&self, new: &Self) -> Result<(), TransportParameterError> {
         let reduced = self
             .limits()
-            .into_iter()
             .zip(new.limits())
             .find(|((_, remembered), (_, new))| new < remembered);
         match reduced {
@@ -50,37 +49,17 @@ impl TransportParameters {
         }
     }
 
-    fn limits(&self) -> [(ParameterId, VarInt); 8] {
-        [
-            (
-                ParameterId::ACTIVE_CONNECTION_ID_LIMIT,
-                self.active_connection_id_limit,
-            ),
-            (ParameterId::INITIAL_MAX_DATA, self.initial_max_data),
-            (
-                ParameterId::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL,
-                self.initial_max_stream_data_bidi_local,
-            ),
-            (
-                ParameterId::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE,
-                self.initial_max_stream_data_bidi_remote,
-            ),
-            (
-                ParameterId::INITIAL_MAX_STREAM_DATA_UNI,
-                self.initial_max_stream_data_uni,
-            ),
-            (
-                ParameterId::INITIAL_MAX_STREAMS_BIDI,
-                self.initial_max_streams_bidi.into(),
-            ),
-            (
-                ParameterId::INITIAL_MAX_STREAMS_UNI,
-                self.initial_max_streams_uni.into(),
-            ),
-            (
-                ParameterId::MAX_DATAGRAM_FRAME_SIZE,
-                self.max_datagram_frame_size,
-            ),
-        ]
+    /// The integers that are remembered limits.
+    fn limits(&self) -> impl Iterator<Item = (ParameterId, VarInt)> {
+        let integers = self.integers().into_iter();
+        integers.filter(|(id, _)| !NO_LIMITS.contains(id))
     }
 }
+
+/// Integers that 0-RTT data cannot exceed.
+const NO_LIMITS: [ParameterId; 4] = [
+    ParameterId::MAX_IDLE_TIMEOUT,
+    ParameterId::MAX_UDP_PAYLOAD_SIZE,
+    ParameterId::ACK_DELAY_EXPONENT,
+    ParameterId::MAX_ACK_DELAY,
+];

@@ -42,7 +42,7 @@ pub(super) fn axes(texts: &[String]) -> Result<Vec<Axis<PathText>>, SettingError
     parse(texts, &names, |name, text| {
         let place = SETTINGS.iter().find(|(one, _)| *one == name);
         let place = place.map_or(SETTINGS[0].1, |(_, place)| *place);
-        let value = setting(place)(text).map_err(|why| SettingError::because("", why))?;
+        let value = setting(place)(text).map_err(SettingError::reason)?;
         let mut varied = PathText::default();
         *place(&mut varied) = Some(value.clone());
         Ok((value, varied))
@@ -65,14 +65,14 @@ fn parse<T>(
     for text in texts {
         let (key, values) = text
             .split_once('=')
-            .ok_or_else(|| SettingError::new("", format!("`{text}`"), "KEY=VALUE,…"))?;
+            .ok_or_else(|| SettingError::of_value(format!("`{text}`"), "KEY=VALUE,…"))?;
         let Some(name) = names.iter().copied().find(|name| *name == key) else {
             let unknown = format!("unknown setting `{key}`");
-            return Err(SettingError::new("", unknown, names.join(", ")));
+            return Err(SettingError::of_value(unknown, names.join(", ")));
         };
         if axes.iter().any(|axis| axis.name == name) {
             let twice = format!("`{name}` is given twice");
-            return Err(SettingError::new("", twice, "once"));
+            return Err(SettingError::of_value(twice, "once"));
         }
         let mut checked: Named<T> = Vec::new();
         for text in values.split(',') {
@@ -149,7 +149,7 @@ fn combinations<T: Clone>(
     if total > COMBINATIONS_MAX {
         let combinations = format!("{total} combinations");
         let most = format!("at most {COMBINATIONS_MAX}");
-        return Err(SettingError::new("", combinations, most));
+        return Err(SettingError::of_value(combinations, most));
     }
     let mut all = Vec::new();
     let mut sweep = Sweep {
@@ -173,8 +173,7 @@ fn combinations<T: Clone>(
 fn base(axes: &[Axis<PathText>]) -> Result<PathText, SettingError> {
     let has = |name: &str| axes.iter().any(|axis| axis.name == name);
     if !has("rate") || !has("rtt") {
-        return Err(SettingError::new(
-            "",
+        return Err(SettingError::of_value(
             "no network",
             "--network, or `rate` and `rtt` among the settings",
         ));

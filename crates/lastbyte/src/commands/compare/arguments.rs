@@ -8,7 +8,7 @@ use lastbyte_page::View;
 use lastbyte_scenario::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
-use super::{load, loss, record, run::view};
+use super::{loss, record, run::view};
 use crate::commands::values;
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,6 @@ Columns, model and sources: docs/compare.md.";
 /// What else `compare` does.
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    Load(load::Arguments),
     Loss(loss::Arguments),
     Record(record::Record),
     Generate(record::Generate),

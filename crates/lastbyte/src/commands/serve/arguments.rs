@@ -247,11 +247,6 @@ pub(crate) struct Arguments {
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
-    /// Startup rule in place of the spec's: slow-start, rapid-start, …
-    ///
-    /// Without --congestion, it starts with 10 packets.
-    #[arg(long, value_name = "NAME", help_heading = "Transport")]
-    pub(super) startup: Option<String>,
     /// Assign each connection to an arm of this experiment: a file, or `four-arms`
     #[arg(long, value_name = "EXP", help_heading = "Transport")]
     pub(super) experiment: Option<String>,
@@ -514,9 +509,9 @@ impl Arguments {
     /// Checks combinations of options, except for the certificate.
     pub(super) fn validate(&self) -> Result<(), Failure> {
         let wrong = |text: &str| Err(Failure::Usage(text.into()));
-        if self.experiment.is_some() && (self.startup.is_some() || self.congestion != CONGESTION) {
+        if self.experiment.is_some() && self.congestion != CONGESTION {
             return wrong(
-                "--experiment cannot be combined with --congestion or --startup: its arms set the congestion control",
+                "--experiment cannot be combined with --congestion: its arms set the congestion control",
             );
         }
         if self.initial_mtu > self.mtu {

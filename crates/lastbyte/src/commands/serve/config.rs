@@ -24,15 +24,14 @@ mod tests;
 /// Flags that take each other's place.
 const ALTERNATIVES: [(&[&str], &[&str]); 2] = [
     (&["self-signed"], &["cert", "key", "acme", "acme-state"]),
-    (&["experiment"], &["congestion", "startup"]),
+    (&["experiment"], &["congestion"]),
 ];
 /// Options that are not accepted in a file.
 const NOT_IN_FILES: [&str; 3] = ["config", "check", "help"];
 
 /// Options that a reload applies.
-const RELOADED: [&str; 12] = [
+const RELOADED: [&str; 11] = [
     "congestion",
-    "startup",
     "experiment",
     "sticky",
     "initial-mtu",

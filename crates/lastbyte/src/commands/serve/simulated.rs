@@ -12,7 +12,7 @@ use super::{config, connection_config, http3_config, retry, route::Target, specs
 use crate::failure::Failure;
 
 /// Keys that are simulated. Of `route`, those to `sink` and `generated`.
-const SIMULATED: [&str; 17] = [
+const SIMULATED: [&str; 16] = [
     "buffer-memory",
     "congestion",
     "experiment",
@@ -28,7 +28,6 @@ const SIMULATED: [&str; 17] = [
     "route",
     "stall-bytes",
     "stall-timeout",
-    "startup",
     "upload-window",
 ];
 

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{
-    Arm, ClientAcks, CrossTraffic, Handshake, Protocol, SettingError, workload::PARALLEL_MAX,
+    Arm, ClientAcks, CrossTraffic, Handshake, SettingError, workload::PARALLEL_MAX,
 };
 use lastbyte_units as units;
 
@@ -110,14 +110,6 @@ pub(crate) struct Arguments {
         conflicts_with = "mtu"
     )]
     pub(crate) serve_config: Option<PathBuf>,
-    /// Application protocol: h3, or raw (no HTTP, as in quicly's simulator)
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "h3",
-        help_heading = "Endpoints"
-    )]
-    pub(crate) protocol: Protocol,
     /// Handshakes to compare: full, resumed, 0rtt; one transfer each
     #[arg(
         long,
@@ -242,13 +234,6 @@ impl Arguments {
         twice("--handshake", &self.handshake, |kind| {
             kind.name().to_owned()
         })?;
-        if self.serve_config.is_some() && self.protocol == Protocol::Raw {
-            return Err(SettingError::new(
-                "--protocol",
-                self.protocol.name(),
-                "h3 with --serve-config",
-            ));
-        }
         if self.flow_rtt.len() > self.flows as usize {
             return Err(SettingError::new(
                 "--flow-rtt",
@@ -265,8 +250,7 @@ impl Arguments {
             ));
         }
         if !self.pause.is_zero() && self.requests == 1 {
-            return Err(SettingError::because(
-                "",
+            return Err(SettingError::reason(
                 "--pause requires --requests with 2 or more",
             ));
         }
@@ -279,8 +263,7 @@ impl Arguments {
             ));
         }
         if !self.stagger.is_zero() && self.flows == 1 {
-            return Err(SettingError::because(
-                "",
+            return Err(SettingError::reason(
                 "--stagger requires --flows with 2 or more",
             ));
         }

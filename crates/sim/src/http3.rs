@@ -10,7 +10,6 @@ use lastbyte_quic::connection::Connection;
 use lastbyte_units::Direction;
 use lastbyte_wire::StreamId;
 
-use super::{ClientProtocol, NoStreamCredit};
 use crate::{
     SERVER_NAME,
     measures::Measures,
@@ -34,13 +33,14 @@ pub(crate) const REQUEST_FIELDS: [(&str, &str); 7] = [
     ("accept-language", "en-GB,en;q=0.9"),
     ("priority", "u=2, i"),
 ];
-/// The client's side.
-pub(super) struct Client {
+/// The client's side: encodes requests, and measures the data of responses.
+pub(crate) struct Client {
     http3: http3::Connection,
 }
 
 impl Client {
-    pub(super) fn new(handshake: Handshake, server: &ServerSettings) -> Self {
+    /// With resumption it remembers the server's settings of the earlier connection.
+    pub(crate) fn new(handshake: Handshake, server: &ServerSettings) -> Self {
         Self {
             http3: client(handshake, &server.http3),
         }
@@ -76,13 +76,14 @@ impl BodySink for Arrivals<'_> {
     }
 }
 
-impl ClientProtocol for Client {
-    fn send_request(
+impl Client {
+    /// Sends a request: a download or an upload of `size` bytes. `None` if the server's stream limit permits no further request now.
+    pub(crate) fn send_request(
         &mut self,
         connection: &mut Connection,
         size: u64,
         direction: Direction,
-    ) -> Result<StreamId, NoStreamCredit> {
+    ) -> Option<StreamId> {
         let (mut request, body) = match direction {
             Direction::Down => {
                 let path = format!("/{size}");
@@ -100,10 +101,11 @@ impl ClientProtocol for Client {
         }
         let stream = self.http3.request(connection, &request, body);
         self.http3.recycle(request.into_fields());
-        stream.map_err(|_| NoStreamCredit)
+        stream.ok()
     }
 
-    fn receive(
+    /// Passes a datagram to the connection, and measures the response data in it.
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         connection: &mut Connection,
@@ -116,7 +118,13 @@ impl ClientProtocol for Client {
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
     }
 
-    fn process_events(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
+    /// Processes pending events.
+    pub(crate) fn process_events(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        measures: &mut Measures,
+    ) {
         while let Some(event) = self.http3.poll(connection, now) {
             match event {
                 Event::Response { response, .. } if response.status() == 200 => {
@@ -142,11 +150,13 @@ impl ClientProtocol for Client {
         }
     }
 
-    fn on_zero_rtt_rejected(&mut self) {
+    /// The server rejected 0-RTT; the transport retransmits the data.
+    pub(crate) fn on_zero_rtt_rejected(&mut self) {
         self.http3.on_zero_rtt_rejected();
     }
 
-    fn deadline(&self) -> Option<Time> {
+    /// When [`Self::process_events`] must be called next, if no event happens before.
+    pub(crate) fn deadline(&self) -> Option<Time> {
         self.http3.deadline()
     }
 }
