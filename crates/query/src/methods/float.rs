@@ -1,20 +1,12 @@
 //! Float, including rounding with the same steps as in Ruby.
 
+use super::numeric::{Half, rounding};
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error};
-use crate::value::number::{float_to_s, need_int, truncated};
+use crate::value::exception::Eval;
+use crate::value::number::{float_to_s, truncated};
 use crate::vm::Vm;
-
-/// How a half is rounded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// Away from zero.
-    Up,
-    Down,
-    Even,
-}
 
 pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
     let Call { method, args, .. } = call;
@@ -32,29 +24,6 @@ pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
         }
         _ => return Err(call.unknown()),
     })
-}
-
-/// The digits, and `half:` of `round`.
-pub(crate) fn rounding(method: M, args: &[Value]) -> Eval<(i64, Half)> {
-    let mut half = Half::Up;
-    let mut plain = args;
-    if method == M::Round
-        && let Some((Value::Hash(options), before)) = args.split_last()
-        && let Some(given) = options.get(&Value::symbol("half"))
-    {
-        plain = before;
-        half = match crate::value::inspect::to_s(&given).as_str() {
-            "" | "up" => Half::Up,
-            "even" => Half::Even,
-            "down" => Half::Down,
-            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
-        };
-    }
-    let places = match plain.first() {
-        None => 0,
-        Some(places) => need_int(places)?,
-    };
-    Ok((places, half))
 }
 
 fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {

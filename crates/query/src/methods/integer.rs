@@ -1,7 +1,6 @@
 //! Integer.
 
-use super::float::Half;
-use super::numeric;
+use super::numeric::{self, Half};
 use crate::class::Class;
 use crate::methods::call::Call;
 use crate::names::M;
@@ -73,7 +72,7 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
         }
         M::Upto | M::Downto => return upto_downto(vm, call),
         M::Round | M::Floor | M::Ceil | M::Truncate => {
-            let (places, half) = super::float::rounding(method, args)?;
+            let (places, half) = numeric::rounding(method, args)?;
             rounded(receiver, method, places, half)
         }
         _ => return Err(call.unknown()),

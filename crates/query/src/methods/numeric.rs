@@ -6,10 +6,19 @@ use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, brief, divided_by_zero, type_error};
-use crate::value::number::{self, arithmetic, float_of, need_float, truncated};
+use crate::value::number::{self, arithmetic, float_of, need_float, need_int, truncated};
 use crate::vm::Vm;
 use num_integer::Integer as _;
 use num_traits::ToPrimitive;
+
+/// How a half is rounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Away from zero.
+    Up,
+    Down,
+    Even,
+}
 
 pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
     let (receiver, method, args, _) = call.parts();
@@ -101,6 +110,29 @@ fn floor_value(value: &Value) -> Eval {
         Value::Float(it) => truncated(it.floor()),
         other => Ok(other.clone()),
     }
+}
+
+/// The digits, and `half:` of `round`.
+pub(crate) fn rounding(method: M, args: &[Value]) -> Eval<(i64, Half)> {
+    let mut half = Half::Up;
+    let mut plain = args;
+    if method == M::Round
+        && let Some((Value::Hash(options), before)) = args.split_last()
+        && let Some(given) = options.get(&Value::symbol("half"))
+    {
+        plain = before;
+        half = match crate::value::inspect::to_s(&given).as_str() {
+            "" | "up" => Half::Up,
+            "even" => Half::Even,
+            "down" => Half::Down,
+            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
+        };
+    }
+    let places = match plain.first() {
+        None => 0,
+        Some(places) => need_int(places)?,
+    };
+    Ok((places, half))
 }
 
 /// `by:` and `to:`, or limit and step.
