@@ -161,6 +161,10 @@ impl Pattern {
 }
 
 fn shortened(reason: &str) -> String {
+    if reason.contains("Target of repeat operator is invalid") {
+        return "a repeated anchor or look-around is not supported in a regular expression"
+            .to_owned();
+    }
     reason
         .lines()
         .last()
@@ -395,7 +399,7 @@ fn escape_sequence(
     match next {
         'h' => out.push_str(if in_class { "0-9a-fA-F" } else { "[0-9a-fA-F]" }),
         'H' => out.push_str("[^0-9a-fA-F]"),
-        'R' => out.push_str("(?:\\r\\n|[\\n\\x0b\\x0c\\r\\u{85}\\u{2028}\\u{2029}])"),
+        'R' => out.push_str("(?>\\r\\n|[\\n\\x0b\\x0c\\r\\u{85}\\u{2028}\\u{2029}])"),
         'A' => out.push_str("\\A"),
         'z' => out.push_str("\\z"),
         'Z' => out.push_str("(?=\\n?\\z)"),

@@ -194,6 +194,58 @@ fn keys_that_cannot_be_compared_are_an_error_at_the_end() {
 }
 
 #[test]
+fn keys_that_cannot_be_compared_are_an_error_at_the_end_with_any_limit() {
+    let rows: String = (0..300)
+        .map(|at| {
+            format!(
+                "{{\"key\":{}}}\n",
+                if at == 70 {
+                    "\"a\"".to_owned()
+                } else {
+                    at.to_string()
+                }
+            )
+        })
+        .collect::<Vec<_>>()
+        .concat();
+    for query in ["sort(_[\"key\"])", "group_by(1) { sort([_[\"key\"]]) }"] {
+        for (threads, spill) in [(1, None), (1, Some(spill())), (3, Some(spill()))] {
+            let (out, errors) = run(query, &rows, options(threads, spill));
+            assert_eq!(out, "");
+            assert!(
+                errors.ends_with("failed (ArgumentError) at end of input, stage 0\n"),
+                "{errors}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_keys_and_rows_refer_to_counts() {
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let spill = Spill {
+        bytes_max: 30_000,
+        create: || {
+            FILES.fetch_add(1, Ordering::Relaxed);
+            Ok(Box::new(Cursor::new(Vec::<u8>::new())) as Box<dyn TemporaryFile>)
+        },
+        ..spill()
+    };
+    let rows: Vec<String> = (0..200).map(|at| format!("{}\n", at * 7 % 200)).collect();
+    let rows = rows.concat();
+    for query in [
+        "sort([_.to_s * 100, -_])",
+        "_.to_s * 100 >> sort(_[0])",
+        "[_.to_s * 100] >> sort(_[0][-1])",
+    ] {
+        let before = FILES.load(Ordering::Relaxed);
+        let spilled = run(query, &rows, options(1, Some(spill.clone())));
+        assert!(FILES.load(Ordering::Relaxed) > before, "{query}");
+        assert_eq!(spilled, run(query, &rows, options(1, None)));
+    }
+}
+
+#[test]
 fn tables_of_files_use_files_of_their_own() {
     let rows: String = (0..8000)
         .map(|at| format!("{{\"key\":{},\"at\":{at}}}\n", at * 7919 % 5003))

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use lastbyte_query::{Input, Options, Query};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -45,8 +46,8 @@ expressions.each do |expression|
 end
 "##;
 
-/// What we do with one value: what was printed, or the class of an error.
-fn ours(expression: &str, value: &str) -> Result<String, String> {
+/// What we do with one value: what was printed, or the errors.
+fn answer(expression: &str, value: &str) -> Result<String, String> {
     let query =
         Query::compile(expression, &[], Options::default()).map_err(|wrong| wrong.to_string())?;
     let (mut out, mut errors) = (Vec::new(), Vec::new());
@@ -54,11 +55,17 @@ fn ours(expression: &str, value: &str) -> Result<String, String> {
     if query.run(vec![input], &mut out, &mut errors) {
         return Ok(String::from_utf8(out).unwrap().trim_end().to_owned());
     }
-    let errors = String::from_utf8(errors).unwrap();
-    let class = errors
-        .rsplit_once(" (")
-        .and_then(|(_, rest)| rest.split_once(')'));
-    Err(class.map_or(errors.clone(), |(class, _)| class.to_owned()))
+    Err(String::from_utf8(errors).unwrap())
+}
+
+/// What we do with one value: what was printed, or the class of an error.
+fn ours(expression: &str, value: &str) -> Result<String, String> {
+    answer(expression, value).map_err(|errors| {
+        let class = errors
+            .rsplit_once(" (")
+            .and_then(|(_, rest)| rest.split_once(')'));
+        class.map_or(errors.clone(), |(class, _)| class.to_owned())
+    })
 }
 
 /// What Ruby answers to a script with these arguments, a line each; `None` where there is no Ruby.
@@ -150,6 +157,93 @@ fn fixed_expressions_match_ruby() {
     );
 }
 
+/// The methods of each class that docs/query.md lists.
+fn methods() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let shown = PAGE.split("```methods\n").nth(1).unwrap();
+    let shown = shown.split("```").next().unwrap();
+    let starts = shown.match_indices('\n').map(|(at, _)| at + 1);
+    let mut starts: Vec<usize> = starts.filter(|at| !shown[*at..].starts_with(' ')).collect();
+    starts.insert(0, 0);
+    let lines = starts.windows(2).map(|pair| &shown[pair[0]..pair[1]]);
+    lines
+        .map(|line| {
+            let (class, names) = line.split_once(": ").unwrap();
+            (class, names.split_whitespace().collect())
+        })
+        .collect()
+}
+
+/// Whether an error names something that is not supported, or a method that the class does not have.
+fn is_refusal(errors: &str, methods: &BTreeMap<&str, Vec<&str>>) -> bool {
+    let unknown = || {
+        let (_, rest) = errors.split_once("undefined method '")?;
+        let (name, rest) = rest.split_once('\'')?;
+        let class = rest
+            .strip_prefix(" for an instance of ")
+            .unwrap_or("NilClass");
+        let class = class.split([' ', ':']).next()?;
+        let known = |class| methods.get(class).is_some_and(|list| list.contains(&name));
+        Some(!known(class) && !known("Every value"))
+    };
+    errors.contains("not supported") || unknown() == Some(true)
+}
+
+/// Compares expressions and Ruby's answers, in lines with a tab between; of errors, only that there is one. Returns the number
+/// of those that are refused.
+fn compare(lines: &[String]) -> usize {
+    let methods = methods();
+    let (mut refused, mut wrong) = (0, Vec::new());
+    for line in lines {
+        let (expression, expected) = line.split_once('\t').unwrap();
+        let got = answer(expression, "0");
+        match (&got, expected.starts_with("error ")) {
+            (Ok(got), false) if got == expected => {}
+            (Err(_), true) => {}
+            (Err(errors), false) if is_refusal(errors, &methods) => refused += 1,
+            _ => wrong.push(format!(
+                "{expression}\n    ruby: {expected}\n    ours: {}",
+                got.unwrap_or_else(|errors| format!("error {errors}"))
+            )),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        lines.len(),
+        wrong.join("\n")
+    );
+    refused
+}
+
+/// Answers to other random expressions, of Ruby 3.1.
+const ANSWERS: &str = include_str!("random/answers.txt");
+
+#[test]
+fn random_expressions_have_the_answers_of_ruby() {
+    let lines: Vec<String> = ANSWERS.lines().map(str::to_owned).collect();
+    let refused = compare(&lines);
+    assert!(refused * 50 < lines.len(), "{refused} of {}", lines.len());
+}
+
+/// `RANDOM_SEED` and `RANDOM_COUNT` in the environment draw others.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a run by hand draws other expressions"
+)]
+fn random_expressions_match_ruby() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/query.md");
+    let chosen = |name, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let (seed, count) = (chosen("RANDOM_SEED", "1"), chosen("RANDOM_COUNT", "6000"));
+    let script = include_str!("random/generate.rb");
+    if let Some(lines) = ruby(script, &[page, &seed, &count]) {
+        assert!(lines.len() > 100, "{lines:?}");
+        let refused = compare(&lines);
+        assert!(refused * 50 < lines.len(), "{refused} of {}", lines.len());
+    }
+}
+
 /// A receiver of each class that docs/query.md lists.
 const RECEIVERS: &[(&str, &str)] = &[
     ("Integer", "7"),
@@ -193,20 +287,11 @@ const NARROWER: &[&str] = &["capitalize", "downcase", "upcase", "tally", "each_l
 
 #[test]
 fn method_arities_match_ruby() {
-    let shown = PAGE
-        .split("```methods\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
-    let shown = shown.unwrap().replace("\n  ", " ");
-    let mut of_class = std::collections::BTreeMap::new();
-    for line in shown.lines() {
-        let (class, names) = line.split_once(": ").unwrap();
-        of_class.insert(class, names);
-    }
-    let common = of_class["Every value"];
+    let of_class = methods();
+    let common = &of_class["Every value"];
     let mut asked = Vec::new();
     for (class, receiver) in RECEIVERS {
-        for name in common.split(' ').chain(of_class[class].split(' ')) {
+        for name in common.iter().chain(&of_class[class]) {
             asked.push((class, receiver, name));
         }
     }
@@ -230,7 +315,8 @@ fn method_arities_match_ruby() {
     for ((class, receiver, name), expected) in asked.iter().zip(&answers) {
         let got = ours(&expression(receiver, name), "null").unwrap_or_else(|class| class);
         let full = format!("{class}#{name}");
-        let narrower = NARROWER.contains(name) || full == "Integer#[]";
+        let narrower =
+            NARROWER.contains(name) || ["Integer#[]", "MatchData#[]"].contains(&full.as_str());
         if got != *expected && !narrower && !LAZY.contains(&full.as_str()) {
             wrong.push(format!(
                 "{class}#{name}\n    ruby: {expected}\n    ours: {got}"

@@ -11,7 +11,7 @@ use crate::vm::Vm;
 pub(super) fn to_integer(vm: &mut Vm, args: &[Value]) -> Eval {
     arity(args, 1, 2)?;
     match (&args[0], args.get(1)) {
-        (Value::Str(text), Some(base)) if !base.is_nil() => {
+        (Value::Str(text), Some(base)) if !matches!(base, Value::Nil | Value::Int(0)) => {
             let text = text.string();
             parse_radix(&text, need_int(base)?).ok_or_else(|| {
                 argument_error(format!(

@@ -127,7 +127,7 @@ const COLLECTED_MAX: usize = 100_000_000;
 /// Refuses what has no end, for methods that need all elements.
 fn need_end(value: &Value) -> Eval<()> {
     match value {
-        Value::Range(range) if range.to.is_nil() => Err(error(
+        Value::Range(range) if range.to.is_nil() && !range.from.is_nil() => Err(error(
             Class::RangeError,
             "cannot convert endless range to an array",
         )),
@@ -252,18 +252,21 @@ pub(super) fn each_element(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
 pub(super) fn collect(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
     let (receiver, method, ..) = call.parts();
     need_end(receiver)?;
-    let (mut out, mut dropping) = (Vec::new(), true);
-    each_result(vm, receiver, call.block()?, &mut |it, value| {
+    let (block, mut out) = (call.block()?, Vec::new());
+    if method == M::DropWhile {
+        each(vm, receiver, &mut |vm, it| {
+            if !out.is_empty() || !vm.call1(block, it.clone())?.truthy() {
+                out.push(it);
+            }
+            Ok(())
+        })?;
+        return Ok(Value::array(out));
+    }
+    each_result(vm, receiver, block, &mut |it, value| {
         match (method, value) {
             (M::FlatMap, Value::Array(more)) => out.extend(more.borrow().iter().cloned()),
             (M::Map | M::Collect | M::FlatMap, value) => out.push(value),
             (M::FilterMap, value) => out.extend(Some(value).filter(Value::truthy)),
-            (M::DropWhile, value) => {
-                dropping = dropping && value.truthy();
-                if !dropping {
-                    out.push(it.value());
-                }
-            }
             (_, value) if value.truthy() == (method != M::Reject) => out.push(it.value()),
             _ => {}
         }

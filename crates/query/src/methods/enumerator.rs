@@ -1,6 +1,7 @@
 //! Enumerator: calls its method when elements are requested; `with_index` calls it with a block of two parameters.
 
 use super::{enumerable, numeric};
+use crate::class::Class;
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Function;
@@ -33,7 +34,10 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval
     Ok(match method {
         M::Each => match block {
             None => receiver.clone(),
-            Some(block) => run(vm, it, block)?,
+            Some(block) => match (run(vm, it, block)?, it.class()) {
+                (_, Class::ArithmeticSequence) => receiver.clone(),
+                (value, _) => value,
+            },
         },
         M::Size => match (it.method, &it.receiver) {
             (M::Step, number) if super::super::value::number::float_of(number).is_some() => {
@@ -42,30 +46,27 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Enumerator>, call: Call<'_, '_>) -> Eval
                     None => Value::Float(f64::INFINITY),
                 }
             }
+            (M::Times, Value::Int(count)) => Value::Int((*count).max(0)),
             (
-                M::EachChar
-                | M::Times
-                | M::Map
-                | M::EachWithIndex
-                | M::Each
-                | M::Select
-                | M::Upto
-                | M::Downto
-                | M::EachSlice
-                | M::EachCons
-                | M::Step
-                | M::OpMod,
+                M::Detect
+                | M::DropWhile
+                | M::EachLine
+                | M::Find
+                | M::FindIndex
+                | M::Index
+                | M::Rindex
+                | M::TakeWhile,
                 _,
-            ) => {
-                return enumerable::count(
-                    vm,
-                    Call {
-                        method: M::Count,
-                        ..call
-                    },
-                );
+            ) => Value::Nil,
+            (method, it @ (Value::Range(_) | Value::Enumerator(_)))
+                if !matches!(method, M::EachSlice | M::EachCons | M::Step | M::OpMod) =>
+            {
+                vm.send(it, M::Size, &[], None)?
             }
-            _ => Value::Nil,
+            _ => {
+                let method = M::Count;
+                return enumerable::count(vm, Call { method, ..call });
+            }
         },
         M::Last => {
             let list = Value::array(enumerable::to_vec(vm, receiver)?);

@@ -1,20 +1,12 @@
 //! Float, including rounding with the same steps as in Ruby.
 
+use super::numeric::{Half, rounding};
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error};
-use crate::value::number::{float_to_s, need_int, truncated};
+use crate::value::exception::Eval;
+use crate::value::number::{float_to_s, truncated};
 use crate::vm::Vm;
-
-/// How a half is rounded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// Away from zero.
-    Up,
-    Down,
-    Even,
-}
 
 pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
     let Call { method, args, .. } = call;
@@ -22,7 +14,7 @@ pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
         M::ToS | M::Inspect => Value::str(float_to_s(it)),
         M::NanQ => Value::Bool(it.is_nan()),
         M::Round | M::Floor | M::Ceil | M::Truncate => {
-            let (places, half) = rounding(args)?;
+            let (places, half) = rounding(method, args)?;
             let method = match method {
                 M::Truncate if it < 0.0 => M::Ceil,
                 M::Truncate => M::Floor,
@@ -32,28 +24,6 @@ pub(super) fn call(_: &mut Vm, it: f64, call: Call<'_, '_>) -> Eval {
         }
         _ => return Err(call.unknown()),
     })
-}
-
-/// The digits, and `half:`.
-pub(crate) fn rounding(args: &[Value]) -> Eval<(i64, Half)> {
-    let mut half = Half::Up;
-    let mut plain = args;
-    if let Some((Value::Hash(options), before)) = args.split_last()
-        && let Some(given) = options.get(&Value::symbol("half"))
-    {
-        plain = before;
-        half = match crate::value::inspect::to_s(&given).as_str() {
-            "" | "up" => Half::Up,
-            "even" => Half::Even,
-            "down" => Half::Down,
-            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
-        };
-    }
-    let places = match plain.first() {
-        None => 0,
-        Some(places) => need_int(places)?,
-    };
-    Ok((places, half))
 }
 
 fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
@@ -69,36 +39,11 @@ fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
         return truncated(whole);
     }
     // Left of the point, as for an Integer.
-    let exact = truncated(match method {
-        M::Floor => it.floor(),
-        M::Ceil => it.ceil(),
+    let whole = truncated(match method {
+        M::Floor | M::Ceil => whole,
         _ => it.trunc(),
     })?;
-    let mut found = None;
-    if let Some(big) = crate::value::number::big_of(&exact) {
-        let unit = num_traits::pow(
-            num_bigint::BigInt::from(10),
-            places.unsigned_abs().min(400) as usize,
-        );
-        let below = num_integer::Integer::div_floor(&big, &unit) * &unit;
-        found = Some(match method {
-            M::Floor => below,
-            M::Ceil if below == big => below,
-            M::Ceil => below + unit,
-            _ => {
-                let twice: num_bigint::BigInt = (&big - &below) * 2;
-                let up = match twice.cmp(&unit) {
-                    std::cmp::Ordering::Less => false,
-                    std::cmp::Ordering::Greater => true,
-                    std::cmp::Ordering::Equal => {
-                        half == Half::Up && it >= 0.0 || it.fract() != 0.0 && it > 0.0
-                    }
-                };
-                if up { below + unit } else { below }
-            }
-        });
-    }
-    Ok(found.map_or(Value::Nil, Value::from))
+    Ok(super::integer::rounded(&whole, method, places, half))
 }
 
 /// The binary exponent, as C's `frexp` gives it.
@@ -123,7 +68,12 @@ fn to_places(it: f64, method: M, places: i64, half: Half) -> f64 {
     if places >= 17 - (if exponent > 0 { third(4) } else { third(3) - 1 }) {
         return it;
     }
-    if method == M::Round && places < -(if exponent > 0 { third(3) + 1 } else { third(4) }) {
+    let to_zero = match method {
+        M::Floor => it > 0.0,
+        M::Ceil => it < 0.0,
+        _ => true,
+    };
+    if to_zero && places < -(if exponent > 0 { third(3) + 1 } else { third(4) }) {
         return 0.0;
     }
     if places > 14 {

@@ -27,15 +27,39 @@ struct Spec {
     precision: Option<usize>,
 }
 
+impl Spec {
+    /// Whether it has no flag, no width and no precision.
+    fn is_bare(&self) -> bool {
+        let flags = [self.minus, self.plus, self.space, self.zero, self.sharp];
+        flags == [false; 5] && self.width.or(self.precision).is_none()
+    }
+}
+
 struct Arguments<'a> {
     list: &'a [Value],
     next: usize,
+    /// How those before were chosen: a format has one way only.
+    chosen: Option<&'static str>,
 }
 
 impl Arguments<'_> {
+    fn choose(&mut self, how: &'static str) -> Eval<()> {
+        let before = *self.chosen.get_or_insert(how);
+        if before == how {
+            return Ok(());
+        }
+        Err(argument_error(format!("{how} mixed with {before}")))
+    }
+
     fn next(&mut self) -> Eval {
+        self.choose("unnumbered")?;
         self.next += 1;
         self.at(self.next)
+    }
+
+    fn numbered(&mut self, place: usize) -> Eval {
+        self.choose("numbered")?;
+        self.at(place)
     }
 
     fn at(&self, place: usize) -> Eval {
@@ -45,7 +69,8 @@ impl Arguments<'_> {
             .ok_or_else(|| argument_error("too few arguments"))
     }
 
-    fn named(&self, name: &str) -> Eval {
+    fn named(&mut self, name: &str) -> Eval {
+        self.choose("named")?;
         match self.list {
             [Value::Hash(table)] => table
                 .get(&Value::symbol(name))
@@ -60,6 +85,7 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
     let mut arguments = Arguments {
         list: args,
         next: 0,
+        chosen: None,
     };
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
@@ -76,6 +102,9 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                 ));
             };
             match c {
+                '-' | '+' | ' ' | '0' | '#' if spec.width.or(spec.precision).is_some() => {
+                    return Err(argument_error("flag after width"));
+                }
                 '-' => spec.minus = true,
                 '+' => spec.plus = true,
                 ' ' => spec.space = true,
@@ -85,7 +114,7 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                     let number = digits(c, &mut chars);
                     if chars.peek() == Some(&'$') {
                         chars.next();
-                        value = Some(arguments.at(number)?);
+                        value = Some(arguments.numbered(number)?);
                     } else {
                         spec.width = Some(number);
                     }
@@ -118,6 +147,9 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                     let text = to_s(&arguments.named(&name)?);
                     pad(&mut out, &text, &spec)?;
                     break;
+                }
+                '%' | '\n' | '\0' if !spec.is_bare() => {
+                    return Err(argument_error("invalid format character - %"));
                 }
                 '%' => {
                     out.push('%');
@@ -187,7 +219,10 @@ fn convert(
                     .next()
                     .map(String::from)
                     .unwrap_or_default(),
-                other => to_s(&vm.send(other, M::Chr, &[], None)?),
+                code => {
+                    let code = Value::Int(need_int(code)?);
+                    to_s(&vm.send(&code, M::Chr, &[Value::str("UTF-8")], None)?)
+                }
             };
             pad(out, &text, spec)
         }
@@ -252,6 +287,10 @@ fn number(out: &mut String, negative: bool, prefix: &str, digits: &str, spec: &S
     let mut digits = digits.to_owned();
     if let Some(precision) = spec.precision {
         check("precision", precision)?;
+        // As in C, zero has no digits then.
+        if precision == 0 && digits == "0" {
+            digits.clear();
+        }
         digits = filled(&digits, '0', precision);
     } else if spec.zero && !spec.minus {
         let taken = sign.len() + prefix.len();
@@ -294,6 +333,9 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
         return Err(error(Class::NotImplementedError, what));
     }
     let mut digits = it.abs().to_str_radix(base);
+    // A zero of the precision is one of `#` as well.
+    let has_zero = conversion == 'o' && spec.precision.is_some_and(|it| it > digits.len());
+    let prefix = if has_zero { "" } else { prefix };
     if conversion == 'X' {
         digits.make_ascii_uppercase();
     }

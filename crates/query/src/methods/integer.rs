@@ -1,6 +1,6 @@
 //! Integer.
 
-use super::numeric;
+use super::numeric::{self, Half};
 use crate::class::Class;
 use crate::methods::call::Call;
 use crate::names::M;
@@ -59,14 +59,22 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
         }
         M::Times => {
             if let Some(block) = block {
-                for at in 0..need_int(receiver)? {
+                let count = match receiver {
+                    Value::Int(count) => *count,
+                    other if number::is_negative(other) => 0,
+                    _ => i64::MAX,
+                };
+                for at in 0..count {
                     vm.call1(block, Value::Int(at))?;
                 }
             }
             receiver.clone()
         }
         M::Upto | M::Downto => return upto_downto(vm, call),
-        M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
+        M::Round | M::Floor | M::Ceil | M::Truncate => {
+            let (places, half) = numeric::rounding(method, args)?;
+            rounded(receiver, method, places, half)
+        }
         _ => return Err(call.unknown()),
     })
 }
@@ -142,20 +150,19 @@ fn shift(value: &Value, places: i64) -> Eval {
 }
 
 /// Rounds at a power of ten; only negative digits change an Integer.
-fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
-    let (places, half) = super::float::rounding(args)?;
+pub(super) fn rounded(receiver: &Value, method: M, places: i64, half: Half) -> Value {
     if places >= 0 {
-        return Ok(receiver.clone());
+        return receiver.clone();
     }
     if places < -400 {
-        return Ok(Value::Int(0));
+        return Value::Int(0);
     }
     let it = big_of(receiver).unwrap_or_default();
     let unit = num_traits::pow(BigInt::from(10), places.unsigned_abs() as usize);
     let below = it.div_floor(&unit) * &unit;
     let rest: BigInt = &it - &below;
     let above = &below + &unit;
-    Ok(integer(match method {
+    integer(match method {
         M::Floor => below,
         M::Ceil => {
             if rest.is_zero() {
@@ -177,12 +184,12 @@ fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
                 std::cmp::Ordering::Less => false,
                 std::cmp::Ordering::Greater => true,
                 std::cmp::Ordering::Equal => match half {
-                    super::float::Half::Up => !it.is_negative(),
-                    super::float::Half::Down => it.is_negative(),
-                    super::float::Half::Even => (&below / &unit).is_odd(),
+                    Half::Up => !it.is_negative(),
+                    Half::Down => it.is_negative(),
+                    Half::Even => (&below / &unit).is_odd(),
                 },
             };
             if up { above } else { below }
         }
-    }))
+    })
 }

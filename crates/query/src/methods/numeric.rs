@@ -6,9 +6,19 @@ use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, brief, divided_by_zero, type_error};
-use crate::value::number::{self, arithmetic, float_of, need_float, truncated};
+use crate::value::number::{self, arithmetic, float_of, need_float, need_int, truncated};
 use crate::vm::Vm;
+use num_integer::Integer as _;
 use num_traits::ToPrimitive;
+
+/// How a half is rounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Away from zero.
+    Up,
+    Down,
+    Even,
+}
 
 pub(super) fn operate(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
     let (receiver, method, args, _) = call.parts();
@@ -48,7 +58,15 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
             _ => receiver.clone(),
         },
         M::Divmod => return divmod(receiver, args),
-        M::Fdiv => Value::Float(float() / need_float(&args[0])?),
+        M::Fdiv => match (receiver, &args[0]) {
+            (Value::Int(a), Value::Int(b)) => {
+                // In lowest terms, so that fewer of the terms are rounded.
+                let (a, b) = (i128::from(*a), i128::from(*b));
+                let common = a.gcd(&b).max(1);
+                Value::Float((a / common) as f64 / (b / common) as f64)
+            }
+            (_, other) => Value::Float(float() / need_float(other)?),
+        },
         M::Step => {
             if let Some(block) = block {
                 step(vm, receiver, args, &mut |vm, value| {
@@ -70,7 +88,17 @@ fn divmod(receiver: &Value, args: &[Value]) -> Eval {
     let rest = arithmetic(Op::Mod, receiver, &args[0])?;
     let quotient = if floats {
         let (a, b) = (float(), need_float(&args[0])?);
-        truncated(((a - float_of(&rest).unwrap_or(0.0)) / b).round())?
+        let rest = if b.is_infinite() && a.is_finite() {
+            a
+        } else {
+            a % b
+        };
+        let quotient = ((a - rest) / b).round();
+        truncated(if b * rest < 0.0 {
+            quotient - 1.0
+        } else {
+            quotient
+        })?
     } else {
         floor_value(&arithmetic(Op::Div, receiver, &args[0])?)?
     };
@@ -82,6 +110,29 @@ fn floor_value(value: &Value) -> Eval {
         Value::Float(it) => truncated(it.floor()),
         other => Ok(other.clone()),
     }
+}
+
+/// The digits, and `half:` of `round`.
+pub(crate) fn rounding(method: M, args: &[Value]) -> Eval<(i64, Half)> {
+    let mut half = Half::Up;
+    let mut plain = args;
+    if method == M::Round
+        && let Some((Value::Hash(options), before)) = args.split_last()
+        && let Some(given) = options.get(&Value::symbol("half"))
+    {
+        plain = before;
+        half = match crate::value::inspect::to_s(&given).as_str() {
+            "" | "up" => Half::Up,
+            "even" => Half::Even,
+            "down" => Half::Down,
+            other => return Err(argument_error(format!("invalid rounding mode: {other}"))),
+        };
+    }
+    let places = match plain.first() {
+        None => 0,
+        Some(places) => need_int(places)?,
+    };
+    Ok((places, half))
 }
 
 /// `by:` and `to:`, or limit and step.

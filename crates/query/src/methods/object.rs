@@ -95,6 +95,8 @@ pub(super) fn is_frozen(value: &Value) -> bool {
         | Value::Time(_)
         | Value::Exception(_)
         | Value::Enumerator(_)
+        | Value::Match(_)
+        | Value::Proc(_)
         | Value::Main => false,
         _ => true,
     }

@@ -8,7 +8,7 @@ use crate::methods::call::Call;
 use crate::names::M;
 use crate::tree::Op;
 use crate::value::compare::{covers, equal};
-use crate::value::exception::{Eval, error, type_error};
+use crate::value::exception::{Eval, Flow, error, no_conversion, type_error};
 use crate::value::number::{self, arithmetic, big_of, float_of, need_int};
 use crate::value::{Range, Value};
 use crate::vm::Vm;
@@ -48,11 +48,17 @@ pub(crate) fn each(
                 text = vm.send(&text, M::Succ, &[], None)?;
             }
         }
-        (from, _) => Err(type_error(format!(
-            "can't iterate from {}",
-            Class::of(from).name()
-        ))),
+        (Value::Symbol(from), Value::Symbol(to)) => {
+            successors(&from.name(), &to.name(), range.exclusive, &mut |text| {
+                step(vm, Value::symbol(&text))
+            })
+        }
+        (from, _) => Err(not_iterable(from)),
     }
+}
+
+fn not_iterable(from: &Value) -> Box<Flow> {
+    type_error(format!("can't iterate from {}", Class::of(from).name()))
 }
 
 pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
@@ -60,15 +66,14 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
     Ok(match method {
         M::Begin => range.from.clone(),
         M::End => range.to.clone(),
-        M::First if args.is_empty() => {
-            if range.from.is_nil() {
-                return Err(error(
-                    Class::RangeError,
-                    "cannot get the first element of beginless range",
-                ));
-            }
-            range.from.clone()
+        M::First if range.from.is_nil() => {
+            return Err(error(
+                Class::RangeError,
+                "cannot get the first element of beginless range",
+            ));
         }
+        M::First if args.is_empty() => range.from.clone(),
+        M::First if range.from.is_float() => return Err(not_iterable(&range.from)),
         M::Last if args.is_empty() => {
             if range.to.is_nil() {
                 return Err(error(
@@ -85,6 +90,10 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         M::IncludeQ if matches!((&range.from, &range.to), (Value::Str(_), Value::Str(_))) => {
             return enumerable::search(vm, call);
         }
+        M::IncludeQ if range.from.is_nil() && range.to.is_nil() => {
+            let what = "cannot determine inclusion in beginless/endless ranges";
+            return Err(type_error(what));
+        }
         M::IncludeQ | M::OpCaseEq | M::CoverQ => Value::Bool(match &args[0] {
             Value::Range(inner) if method == M::CoverQ => contains(range, inner),
             value => covers(range, value),
@@ -92,6 +101,9 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
         M::Step | M::OpMod => return step(vm, receiver, range, args, block),
         M::Size => return size(vm, receiver, range, method),
         M::Count if args.is_empty() && block.is_none() => {
+            if range.from.is_nil() || range.to.is_nil() {
+                return Ok(Value::Float(f64::INFINITY));
+            }
             return size(vm, receiver, range, method);
         }
         M::Sum
@@ -108,6 +120,10 @@ pub(super) fn read(vm: &mut Vm, range: &Rc<Range>, call: Call<'_, '_>) -> Eval {
             } else {
                 BigInt::ZERO
             })
+        }
+        // Without the end, the last element has to be found.
+        M::Max | M::Minmax if range.exclusive && matches!(range.to, Value::Str(_)) => {
+            return order::call(vm, call);
         }
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
             return extremes(range, method);
@@ -154,10 +170,8 @@ fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Eval {
                 .map_or(Value::Nil, Value::Int)
         }
         (Value::Int(_), Value::Float(_)) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
-        (Value::Float(_), _) if method == M::Size => {
-            return Err(type_error("can't iterate from Float"));
-        }
-        _ if method == M::Size => Value::Nil,
+        (Value::Str(_) | Value::Symbol(_), _) if method == M::Size => Value::Nil,
+        (from, _) if method == M::Size => return Err(not_iterable(from)),
         _ => Value::size(enumerable::to_vec(vm, receiver)?.len()),
     })
 }
@@ -174,6 +188,9 @@ fn step(
         return Ok(receiver.clone());
     };
     let by = args.first().cloned().unwrap_or(Value::Int(1));
+    if float_of(&by).is_none() || by.is_float() && !numbers {
+        return Err(no_conversion(&by, "Integer"));
+    }
     if number::is_zero(&by) {
         return Err(crate::value::exception::argument_error("step can't be 0"));
     }

@@ -55,12 +55,12 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
         }
         other => {
             let at = need_int(other)?;
-            Ok(usize::try_from(if at < 0 {
-                at + found.len().cast_signed() as i64
-            } else {
-                at
+            let from_end = at + found.len().cast_signed() as i64;
+            Ok(match at {
+                0.. => usize::try_from(at).ok(),
+                // The whole match has no place from the end.
+                _ => usize::try_from(from_end).ok().filter(|at| *at > 0),
             })
-            .ok())
         }
     }
 }
@@ -113,7 +113,13 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, call: Call<'_, '_>) -> 
         M::ValuesAt => {
             let mut out = Vec::new();
             for arg in args {
-                out.push(group_of(found, arg)?.map_or(Value::Nil, group));
+                if let Value::Range(_) = arg {
+                    let all = Value::array((0..found.len()).map(group).collect());
+                    let list = vm.send(&all, method, std::slice::from_ref(arg), None)?;
+                    out.extend(vm.splat(&list)?);
+                } else {
+                    out.push(group_of(found, arg)?.map_or(Value::Nil, group));
+                }
             }
             Value::array(out)
         }

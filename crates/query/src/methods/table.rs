@@ -339,11 +339,10 @@ rows! {
     Match [Object] Match {
         regexp::call_match => 0 0: Captures Length NamedCaptures PostMatch PreMatch Size ToA;
         regexp::call_match => 0 MANY: ValuesAt;
-        regexp::call_match => 1 1: Begin End;
-        regexp::call_match => 1 2: OpIndex;
+        regexp::call_match => 1 1: Begin End OpIndex;
     }
     Time [Comparable Object] Time {
-        time::call => 0 0: Day Hour Min Month Nsec Sec ToF ToI Usec Utc UtcOffset UtcQ Wday Yday Year Zone;
+        time::call => 0 0: Day Hour Min Month Nsec Sec ToA ToF ToI Usec Utc UtcOffset UtcQ Wday Yday Year Zone;
         time::call => 0 1: Ceil Floor Getlocal Iso8601 Round;
         time::call => 1 1: OpAdd OpSub Strftime;
     }

@@ -8,7 +8,7 @@ use crate::class::Class;
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::exception::{Eval, brief, error, type_error};
+use crate::value::exception::{Eval, argument_error, brief, error, type_error};
 use crate::value::number::{big_of, need_int};
 use crate::value::time::{Time, Zone};
 use crate::vm::Vm;
@@ -35,6 +35,23 @@ pub(super) fn call(_: &mut Vm, time: &Rc<Time>, call: Call<'_, '_>) -> Eval {
         M::Wday => Value::Int(civil.weekday),
         M::Yday => Value::Int(civil.yearday),
         M::ToI => Value::Int(time.seconds()),
+        M::ToA => {
+            let days = [
+                civil.day,
+                civil.month,
+                civil.year,
+                civil.weekday,
+                civil.yearday,
+            ];
+            let mut list: Vec<Value> = [civil.second, civil.minute, civil.hour]
+                .into_iter()
+                .chain(days)
+                .map(Value::Int)
+                .collect();
+            // There is no daylight saving time.
+            list.extend([Value::Bool(false), Value::option(time.zone())]);
+            Value::array(list)
+        }
         M::ToF => Value::Float(time.to_f()),
         M::Utc => {
             time.set_zone(Zone::Utc);
@@ -75,8 +92,11 @@ pub(super) fn call(_: &mut Vm, time: &Rc<Time>, call: Call<'_, '_>) -> Eval {
 }
 
 fn rounded(time: &Rc<Time>, method: M, args: &[Value]) -> Eval {
-    let digits = args.first().map_or(Ok(0), need_int)?.clamp(0, 9);
-    let unit = 10_i128.pow(9 - digits as u32);
+    let digits = args.first().map_or(Ok(0), need_int)?;
+    if digits < 0 {
+        return Err(argument_error("negative ndigits given"));
+    }
+    let unit = 10_i128.pow(9 - digits.min(9) as u32);
     let shift = match method {
         M::Round => unit / 2,
         M::Ceil => unit - 1,

@@ -313,9 +313,7 @@ impl Groups {
         }
         self.deferred += 1;
         let (file, line) = (Value::size(place.file), Value::size(place.line));
-        // Each level takes other bits of the hash.
-        let at = hash.rotate_right(11 + 5 * level) as usize % FILES;
-        self.files[at].write(&Row {
+        self.files[file_of(hash, level)].write(&Row {
             key: Value::Int(number),
             row: Err(Value::array(vec![file, line, row.clone()])),
         })?;
@@ -366,6 +364,12 @@ impl State {
     }
 }
 
+/// The file of a key. Each level takes other bits of the hash, from the highest ones down: the index takes the lowest ones,
+/// and the keys of a file must not have the same there.
+fn file_of(hash: u64, level: u32) -> usize {
+    (hash >> (59 - 5 * level.min(LEVELS_MAX))) as usize % FILES
+}
+
 /// Two frozen Strings of the same text.
 fn same_text(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -373,3 +377,6 @@ fn same_text(a: &Value, b: &Value) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,6 +135,31 @@ pub(super) fn heap_weight(heap: &[Option<Portable>]) -> usize {
     heap.iter().flatten().map(Portable::weight).sum()
 }
 
+/// Approximate number of bytes that a value refers to, with those of the allocator.
+pub(super) fn weight(value: &Value) -> usize {
+    // What holds itself, or the same value often, has an end here.
+    weight_within(value, 0, &mut 10_000)
+}
+
+fn weight_within(value: &Value, depth: usize, left: &mut u32) -> usize {
+    if depth > DEPTH_MAX || *left == 0 {
+        return 0;
+    }
+    *left -= 1;
+    let mut inner = |it: &Value| size_of::<Value>() + weight_within(it, depth + 1, left);
+    match value {
+        Value::Str(text) => 80 + text.get().len(),
+        Value::Array(list) => 96 + list.borrow().iter().map(inner).sum::<usize>(),
+        Value::Hash(table) => {
+            let pairs = table.borrow();
+            let pairs = pairs.iter().map(|(key, value)| inner(key) + inner(value));
+            256 + pairs.sum::<usize>()
+        }
+        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Symbol(_) => 0,
+        _ => 64,
+    }
+}
+
 /// A copy of a value that shares nothing with it that can be changed. What is more than data is shared.
 pub(super) fn copy(value: &Value) -> Value {
     let mut packer = Packer::default();

@@ -3,7 +3,7 @@
 
 use super::Evaluator;
 use super::encoding::{Bytes, write_all, write_count};
-use super::portable::{Heap, Packer, Portable, copies, copy};
+use super::portable::{Heap, Packer, Portable, copies, copy, weight};
 use crate::class::Class;
 use crate::json::build::{Keys, parsed};
 use crate::json::print;
@@ -28,6 +28,10 @@ pub(crate) struct Sort {
     text: String,
     by: Option<Rc<Proc>>,
     runs: Vec<Run>,
+    /// Bytes that the keys and the rows that are no text refer to.
+    referred: usize,
+    /// Keys that cannot be compared: an error at the end of the input, with any limit.
+    failed: Option<Box<Flow>>,
     /// Rows that are more than data, or without keys, stay in memory.
     stays: bool,
 }
@@ -91,25 +95,37 @@ impl Sort {
     }
 
     pub(crate) fn push(&mut self, key: Option<Value>, row: Value) {
+        if self.failed.is_some() {
+            return;
+        }
         let start = self.text.len();
         // Without a key, the row is compared.
         let has_text = key.is_some()
             && self.by.is_none()
             && is_json(&row)
             && print::compact(&mut self.text, &row).is_ok();
-        self.keys.extend(key);
+        self.extend_keys(key);
         self.rows
             .push(match u32::try_from(self.text.len() - start) {
                 Ok(length) if has_text => Kept::Text(start, length),
                 _ => {
                     self.text.truncate(start);
+                    self.referred += weight(&row);
                     Kept::Value(row)
                 }
             });
     }
 
-    pub(super) fn push_text(&mut self, key: Option<Value>, text: &str) {
+    fn extend_keys(&mut self, key: Option<Value>) {
+        self.referred += key.as_ref().map_or(0, weight);
         self.keys.extend(key);
+    }
+
+    pub(super) fn push_text(&mut self, key: Option<Value>, text: &str) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.extend_keys(key);
         self.rows.push(match u32::try_from(text.len()) {
             Ok(length) => Kept::Text(self.text.len(), length),
             Err(_) => Kept::Value(parsed(text, &mut Keys::default())),
@@ -139,7 +155,8 @@ impl Sort {
         if self.stays {
             return Ok(());
         }
-        let bytes = self.text.len() + self.rows.len() * size_of::<(Value, Kept)>();
+        let rows = self.rows.len() * size_of::<(Value, Kept)>();
+        let bytes = self.text.len() + rows + self.referred;
         let Some(spill) = vm.spill().filter(|spill| bytes as u64 > spill.bytes_max) else {
             return Ok(());
         };
@@ -148,7 +165,13 @@ impl Sort {
         if self.stays {
             return Ok(());
         }
-        let mut sorted = self.in_memory(vm)?;
+        let mut sorted = match self.in_memory(vm) {
+            Ok(sorted) => sorted,
+            Err(flow) => {
+                self.failed = Some(flow);
+                return Ok(());
+            }
+        };
         let mut run = Run::create(&spill)?;
         while let Some(row) = sorted.next_in_memory() {
             run.write(&row)?;
@@ -172,6 +195,7 @@ impl Sort {
 
     /// The rows that are in memory, in order.
     fn in_memory(&mut self, vm: &mut dyn Evaluator) -> Eval<Sorted> {
+        self.referred = 0;
         let (keys, rows) = (
             std::mem::take(&mut self.keys),
             std::mem::take(&mut self.rows),
@@ -207,6 +231,9 @@ impl Sort {
     }
 
     pub(crate) fn finish(mut self, vm: &mut dyn Evaluator) -> Eval<Sorted> {
+        if let Some(flow) = self.failed.take() {
+            return Err(flow);
+        }
         let runs = std::mem::take(&mut self.runs);
         let mut sorted = self.in_memory(vm)?;
         if !runs.is_empty() {

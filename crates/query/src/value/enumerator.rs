@@ -33,9 +33,13 @@ impl Enumerator {
 
     /// Whether the block receives an element with its index or an object.
     pub(crate) fn yields_two(&self) -> bool {
-        matches!(
-            self.method,
-            M::EachWithIndex | M::WithIndex | M::EachWithObject
-        )
+        match (self.method, &self.receiver) {
+            (M::EachWithIndex | M::WithIndex | M::EachWithObject, _) => true,
+            // They pass on what they receive.
+            (M::Collect | M::FilterMap | M::FlatMap | M::Map, Value::Enumerator(it)) => {
+                it.yields_two()
+            }
+            _ => false,
+        }
     }
 }

@@ -78,11 +78,11 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
             out.push('}');
         }
         Value::Range(it) => {
-            if !it.from.is_nil() {
+            if !it.from.is_nil() || it.to.is_nil() {
                 write_inspect(out, &it.from, depth + 1);
             }
             out.push_str(if it.exclusive { "..." } else { ".." });
-            if !it.to.is_nil() {
+            if it.from.is_nil() || !it.to.is_nil() {
                 write_inspect(out, &it.to, depth + 1);
             }
         }

@@ -3,6 +3,7 @@
 use super::Vm;
 use crate::class::Class;
 use crate::forms::Form;
+use crate::names::M;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use crate::tree::Op;
@@ -348,7 +349,7 @@ impl Vm {
         {
             return Ok(value);
         }
-        self.send(&receiver, crate::names::M::OpIndex, &[key], None)
+        self.send(&receiver, M::OpIndex, &[key], None)
             .map_err(|flow| with_hint(flow, &[(&index.receiver, &receiver)]))
     }
 
@@ -391,6 +392,10 @@ impl Vm {
             Value::Array(list) => list.borrow().clone(),
             Value::Hash(_) | Value::Range(_) | Value::Enumerator(_) => {
                 (self.library.to_vec)(self, value)?
+            }
+            time @ Value::Time(_) => {
+                let list = (self.library.call)(self, time, M::ToA, &[], None)?;
+                return self.splat(&list);
             }
             other => vec![other.clone()],
         })
@@ -506,12 +511,7 @@ impl Vm {
         match compare::case_equal(pattern, value) {
             Some(known) => Ok(known),
             None => Ok(self
-                .send(
-                    pattern,
-                    crate::names::M::OpCaseEq,
-                    std::slice::from_ref(value),
-                    None,
-                )?
+                .send(pattern, M::OpCaseEq, std::slice::from_ref(value), None)?
                 .truthy()),
         }
     }

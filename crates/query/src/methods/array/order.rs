@@ -122,9 +122,11 @@ fn extreme(
         && !wanted.is_nil()
     {
         let wanted = size_argument(wanted, "negative size")?;
-        compare::sort_with(&mut list, &mut |a, b| {
-            if most { compare(b, a) } else { compare(a, b) }
-        })?;
+        if wanted > 0 {
+            compare::sort_with(&mut list, &mut |a, b| {
+                if most { compare(b, a) } else { compare(a, b) }
+            })?;
+        }
         list.truncate(wanted);
         return Ok(Value::array(list));
     }

@@ -24,14 +24,18 @@ pub(in crate::methods) fn call(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>)
             Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
                 Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
             }),
-            Value::Str(_) => {
+            Value::Str(_) | Value::Symbol(_) => {
                 return Err(type_error("wrong argument type String (expected Regexp)"));
             }
             _ => Value::Nil,
         },
         M::Match => {
             let pattern = source_pattern(&args[0])?;
-            let from = start_byte(s, args.get(1))?;
+            // A place after the end means the end, unlike for `match?`.
+            let from = match (start_byte(s, args.get(1))?, args.get(1)) {
+                (None, Some(place)) if need_int(place)? > 0 => Some(s.len()),
+                (from, _) => from,
+            };
             match from.map_or(Ok(None), |from| matched(vm, &pattern, s, from))? {
                 Some(found) => match block {
                     Some(block) => vm.call1(block, Value::Match(found))?,
@@ -241,11 +245,11 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
         }
         match chars.next() {
             Some(digit) if digit.is_ascii_digit() => {
-                out.push_str(
-                    found
-                        .group(digit as usize - '0' as usize)
-                        .unwrap_or_default(),
-                );
+                let group = digit as usize - '0' as usize;
+                // Groups beside named ones have no numbers.
+                if group == 0 || found.pattern.names().is_empty() {
+                    out.push_str(found.group(group).unwrap_or_default());
+                }
             }
             Some('&') => out.push_str(found.group(0).unwrap_or_default()),
             Some('`') => out.push_str(found.pre()),

@@ -74,6 +74,7 @@ pub(in crate::methods) fn call(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) 
                     .count(),
             )
         }
+        M::Delete | M::Tr if s.is_empty() => Value::str(""),
         M::Delete => {
             let sets = sets(args)?;
             Value::str(
