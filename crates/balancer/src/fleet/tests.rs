@@ -51,6 +51,11 @@ fn each_fault_has_its_error() {
         error(|fleet| fleet.servers[1].id = 1),
         FleetError::SameServer(1)
     );
+    // Also if others are between them.
+    assert_eq!(
+        error(|fleet| fleet.servers.push(fleet.servers[0].clone())),
+        FleetError::SameServer(1)
+    );
     assert_eq!(
         error(|fleet| fleet.servers[1].id = 256),
         FleetError::ServerIdTooLarge(256, 0)

@@ -46,6 +46,30 @@ fn from_server(source: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// Otherwise one client could make each lookup of its flows as long as their number.
+#[test]
+fn flows_that_differ_in_address_or_port_are_spread_over_the_buckets() {
+    let flows = flows(1024);
+    let host = IpAddr::from([192, 0, 2, 1]);
+    let keys: [fn(IpAddr, u16) -> FlowKey; 3] = [
+        |host, number| FlowKey {
+            client: SocketAddr::new(host, number),
+            local: None,
+        },
+        |_, number| key(number.into()),
+        |host, number| FlowKey {
+            client: SocketAddr::new(host, 4433),
+            local: Some(key(number.into()).client.ip()),
+        },
+    ];
+    for key in keys {
+        let buckets: std::collections::BTreeSet<usize> = (0..1024)
+            .map(|number| flows.bucket(&key(host, number)))
+            .collect();
+        assert!(buckets.len() > 400, "{}", buckets.len());
+    }
+}
+
 #[test]
 fn using_the_servers_connection_id_validates_a_client() {
     let mut flows = flows(4);

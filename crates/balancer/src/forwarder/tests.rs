@@ -85,7 +85,10 @@ impl Scene {
     }
 
     fn with_retry(servers: u8, limits: FlowLimits, retry: Retry) -> Self {
-        let sockets: Vec<UdpSocket> = (0..servers).map(|_| socket()).collect();
+        Self::over((0..servers).map(|_| socket()).collect(), limits, retry)
+    }
+
+    fn over(sockets: Vec<UdpSocket>, limits: FlowLimits, retry: Retry) -> Self {
         let mut fleet = fleet_of(&sockets);
         fleet.retry = Some(retry_keys(&[7]));
         let settings = Settings {
@@ -533,6 +536,38 @@ fn no_other_packet_stands_for_a_token() {
     answer_to_retry(&client);
     scene.wait_for(Counter::Retries, 4);
     scene.check_counts();
+}
+
+#[test]
+fn servers_of_both_address_families_exchange_datagrams_with_a_client() {
+    let other = UdpSocket::bind("[::1]:0").expect("a socket");
+    other.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let scene = Scene::over(vec![socket(), other], FlowLimits::default(), Retry::Never);
+    for server in 0..2 {
+        let client = socket();
+        scene.send(&client, &short(&id_of(server as u8 + 1)));
+        let (_, upstream) = scene.receive(server);
+        let reply = short(&[5; 2]);
+        let sent = scene.servers[server].send_to(&reply, upstream);
+        sent.expect("sent");
+        assert_eq!(receive(&client).0, reply);
+    }
+}
+
+/// Other packets opened the flow.
+#[test]
+fn rfc9000_8_1_2_a_token_proves_the_address_of_an_open_flow() {
+    let scene = Scene::with_retry(1, FlowLimits::default(), Retry::Always);
+    let client = socket();
+    scene.send(&client, &short(&id_of(1)));
+    scene.receive(0);
+    scene.send(&client, &initial_to(&id_of(1), &[]));
+    scene.send(&client, &answer_to_retry(&client));
+    scene.receive(0);
+    // Further packets need no token.
+    scene.send(&client, &initial_to(&id_of(1), &[]));
+    scene.receive(0);
+    assert_eq!(scene.forwarder.count(Counter::Retries), 1);
 }
 
 /// Packets without a token that are no first ones open a quarter of the flows at most, and clients that moved get through.

@@ -1,9 +1,9 @@
-use std::thread;
+use std::{thread, time::Duration};
 
 use super::*;
 use crate::SteeringRule;
 use crate::forward::connect;
-use lastbyte_udp::Waiter;
+use lastbyte_udp::{Options, Socket, Waiter};
 
 fn path(local: &str, remote: &str) -> NetworkPath {
     NetworkPath {
@@ -55,6 +55,30 @@ fn a_datagram_reaches_the_worker_of_the_same_index_with_its_addresses_and_codepo
         assert_eq!((&received.path, received.ecn), (path, ecn));
         assert_eq!(received.bytes, vec![ecn as u8; 1200]);
     }
+}
+
+#[test]
+fn a_worker_is_woken_for_a_datagram_of_a_later_process() {
+    let (later, earlier) = link().expect("sockets");
+    let mut waiter = Waiter::new().expect("a waiter");
+    let steering = SteeringRule {
+        byte: 2,
+        workers: 1,
+    };
+    let (_links, senders) = connect(steering, &[waiter.waker()]);
+    let predecessor = Predecessor::new(Arc::new(later), 0);
+    let path = path("192.0.2.1:443", "198.51.100.7:50000");
+    assert_eq!(
+        predecessor.forward(&path, Ecn::NotEct, &[0; 20]),
+        Relayed::Sent
+    );
+    drop(predecessor);
+    let inlet = Inlet::new(senders);
+    inlet.run(earlier).expect("it ends with the later process");
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let socket = Socket::bind(address, &Options::default()).expect("a socket");
+    let ready = waiter.wait(&socket, false, Some(Duration::ZERO));
+    assert!(ready.expect("no error").woken);
 }
 
 #[test]

@@ -161,3 +161,12 @@ fn a_worker_that_is_done_sends_what_is_left() {
     assert_eq!(worker.statistics().turns, CONNECTIONS.div_ceil(64));
     assert!(worker.statistics().datagrams_sent >= CONNECTIONS);
 }
+
+/// A socket on all addresses receives on each of them, and answers from it.
+#[test]
+fn the_local_address_of_a_path_is_the_one_that_a_datagram_was_sent_to() {
+    let socket: SocketAddr = "0.0.0.0:443".parse().expect("an address");
+    let expected: SocketAddr = "192.0.2.1:443".parse().expect("an address");
+    assert_eq!(local(socket, Some(expected.ip())), expected);
+    assert_eq!(local(socket, None), socket);
+}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
-use lastbyte_origin::exchange::Exchange;
+use lastbyte_origin::{FullResponse, exchange::Exchange};
 use lastbyte_quic::{close::CloseReason, stream::StreamEvent};
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
@@ -362,6 +362,79 @@ fn requests_that_are_reset_after_their_response_end() {
         assert_eq!(world.kept().running, 0, "{count}");
         drop(incoming);
     }
+    world.end();
+}
+
+/// A task may cost a thread or a connection to another server.
+#[test]
+fn a_request_that_is_stopped_in_the_turn_of_its_arrival_starts_no_task() {
+    let mut world = World::new(1);
+    for stops_first in [false, true] {
+        let now = world.now;
+        let client = &mut world.clients[0];
+        let id = client.open(BIDI).expect("permitted");
+        if stops_first {
+            client.stop(now, id);
+        }
+        client.write(id, &head("GET", "/task", &[]), true);
+        client.stop(now, id);
+    }
+    world.pass(10 * DELAY);
+    assert_eq!(world.requests(), 2);
+    assert_eq!(world.scripted.exchanges.lock().expect("no panic").len(), 0);
+    assert_eq!(logged(&world, false), 2);
+    world.end();
+}
+
+/// The address may be forged until the client's handshake packets arrive, and what a task sends to other servers names it.
+#[test]
+fn rfc9000_8_1_a_task_starts_once_the_address_of_its_client_is_validated() {
+    let mut world = World::new(0);
+    world.add_good(vec!["/"], false);
+    world.pass(20 * DELAY);
+    world.add_good(vec!["/task"], true);
+    let waiting = |world: &World| world.scripted.exchanges.lock().expect("no panic").len();
+    // The first flight, with the request in 0-RTT.
+    world.pass(2 * DELAY);
+    assert_eq!(world.requests(), 2);
+    assert_eq!(waiting(&world), 0);
+    world.pass(4 * DELAY);
+    assert_eq!(waiting(&world), 1);
+    world.scripted.exchanges.lock().expect("no panic").clear();
+    world.pass(Duration::from_secs(1));
+    world.end();
+}
+
+/// The handler responds after it dropped the body: the rest of it takes no room.
+#[test]
+fn a_body_that_its_handler_dropped_is_received_to_its_end() {
+    let mut world = World::new(1);
+    let id = world.clients[0].open(BIDI).expect("permitted");
+    world.clients[0].write(id, &head("POST", "/task", &[]), false);
+    world.pass(2 * DELAY);
+    let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+    let Exchange { incoming, outgoing } = exchange.expect("it was passed on");
+    drop(incoming);
+    // More than the windows at the start.
+    let body = frame(0, &[b'x'; 16_000]).repeat(500);
+    let mut left = &body[..];
+    for _ in 0..2000 {
+        let quic = world.clients[0].quic().expect("it is open");
+        let taken = quic.streams().write(id, left).expect("it is open");
+        left = &left[taken..];
+        if left.is_empty() {
+            break;
+        }
+        world.pass(DELAY);
+    }
+    assert_eq!(left.len(), 0, "of {}", body.len());
+    world.clients[0].write(id, &[], true);
+    world.pass(10 * DELAY);
+    let response = FullResponse::text(200, "late");
+    assert_eq!(poll_once(outgoing.respond(response)), Some(Ok(())));
+    world.pass(10 * DELAY);
+    assert_eq!(logged(&world, true), 1);
+    assert_eq!(world.kept().running, 0);
     world.end();
 }
 

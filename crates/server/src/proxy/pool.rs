@@ -31,6 +31,7 @@ use std::{
     error::Error as _,
     future::poll_fn,
     io,
+    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -600,6 +601,15 @@ impl Pool {
     {
         let streams = self.limits().streams.max(1);
         let window = STREAM_WINDOW.saturating_mul(streams);
+        let (first, mut settings) = oneshot::channel();
+        let mut first = Some(first);
+        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+            if !bytes.is_empty()
+                && let Some(first) = first.take()
+            {
+                let _ = first.send(());
+            }
+        });
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
@@ -613,12 +623,16 @@ impl Pool {
             .await
             .map_err(io::Error::other)?;
         let allowed = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
-        let settings = Arc::clone(&allowed);
+        let limit = Arc::clone(&allowed);
         let mut connection = Box::pin(connection);
+        let mut has_settings = false;
         let mut running = poll_fn(move |context| {
+            // hyper receives in another task. The server's first frame has its limit (RFC 9113 §3.4), which counts for the next
+            // request.
+            has_settings = has_settings || Pin::new(&mut settings).poll(context).is_ready();
             let polled = connection.as_mut().poll(context);
             let allowed = connection.current_max_send_streams();
-            settings.store(allowed, Ordering::Relaxed);
+            limit.store(allowed, Ordering::Relaxed);
             polled
         });
         let uses = Arc::<AtomicUsize>::default();

@@ -248,6 +248,7 @@ mod tests {
             assert!(slots.take(Duration::ZERO).await.is_none());
             assert_eq!(slots.taken().slots.len(), 1);
             drop(slot);
+            assert_eq!(slots.taken().slots.len(), 0);
             assert!(slots.take(LONG).await.is_some());
         });
     }

@@ -24,7 +24,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use lastbyte_http3::Request;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
+    io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf},
     time,
 };
 
@@ -147,7 +147,7 @@ pub(super) async fn pump(
 /// From the client to the upstream, until the client ends its direction.
 async fn upwards(
     incoming: &mut Incoming,
-    write: &mut WriteHalf<Stream>,
+    write: &mut (impl AsyncWrite + Unpin),
     (activity, stall): (&Activity, Duration),
 ) -> io::Result<()> {
     loop {
@@ -189,5 +189,52 @@ async fn downwards(
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         activity.mark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use tokio::{io::duplex, runtime};
+
+    use super::*;
+    use crate::{
+        budget::{Budget, Limits},
+        exchange::exchange,
+    };
+
+    #[test]
+    fn a_tunnel_is_idle_once_nothing_was_passed_on_for_the_limit() {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        runtime.expect("a runtime").block_on(async {
+            let limit = Duration::from_secs(4);
+            let activity = Activity {
+                began: time::Instant::now(),
+                last: AtomicU64::new(0),
+            };
+            let budget = Budget::new(Limits::default()).connection();
+            let (mut exchange, channels) = exchange(&budget);
+            let (mut upstream, _far) = duplex(1 << 10);
+            let speaks = async {
+                for _ in 0..5 {
+                    time::sleep(Duration::from_secs(3)).await;
+                    let bytes = Bytes::from_static(b"x");
+                    channels.incoming.push(Piece::Data(bytes));
+                }
+                future::pending::<()>().await;
+            };
+            tokio::select! {
+                ended = upwards(&mut exchange.incoming, &mut upstream, (&activity, limit)) => {
+                    panic!("{ended:?}");
+                }
+                () = speaks => {}
+                () = activity.idle(limit) => {}
+            }
+            assert_eq!(activity.began.elapsed().as_secs(), 5 * 3 + 4);
+        });
     }
 }

@@ -210,6 +210,10 @@ fn frame(input: &mut Input<'_>) -> Vec<u8> {
         14 => (6, 0, 0, vec![0; 8]),
         _ => (input.byte(), input.byte(), stream, input.data().to_vec()),
     };
+    encode(kind, flags, stream, &payload)
+}
+
+fn encode(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
     frame.extend(stream.to_be_bytes());
@@ -407,4 +411,70 @@ fn an_upload_that_makes_progress_is_no_stall() {
         assert!(logged.iter().any(|it| it.contains(&line)), "{logged:?}");
         scene.world.end();
     }
+}
+
+/// Sends a request to the proxy, which passes it on.
+#[cfg(test)]
+fn get(scene: &mut Scene) {
+    let client = &mut scene.world.clients[0];
+    let id = client.open(Direction::Bidirectional);
+    client.write(
+        id.expect("a stream is permitted"),
+        &head("GET", "/", &[]),
+        true,
+    );
+    scene.world.pass(2 * DELAY);
+    scene.run(Duration::ZERO);
+    scene.upstream.read();
+}
+
+/// An upstream of HTTP/2 that permits one stream a connection, and then responds to all requests.
+#[test]
+fn unused_http2_connections_are_kept_up_to_the_limit_and_then_closed() {
+    let mut scene = Scene::new(true);
+    for count in 1..=LIMITS.requests {
+        get(&mut scene);
+        assert_eq!(scene.upstream.count, count);
+        // SETTINGS_MAX_CONCURRENT_STREAMS
+        let settings = encode(4, 0, 0, &[0, 3, 0, 0, 0, 1]);
+        scene.upstream.send(count - 1, &settings);
+        scene.run(Duration::ZERO);
+    }
+    for at in 0..LIMITS.requests {
+        // The status 200, and the end of the stream.
+        scene.upstream.send(at, &encode(1, 5, 1, &[0x88]));
+    }
+    scene.run(Duration::ZERO);
+    scene.upstream.read();
+    assert_eq!(scene.upstream.open.len(), LIMITS.kept);
+    // They serve the next requests.
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, LIMITS.requests);
+    scene.world.end();
+    for _ in 0..20 {
+        scene.run(Duration::from_secs(1));
+        scene.upstream.read();
+    }
+    assert_eq!(scene.upstream.open.len(), 0);
+}
+
+/// Its connection is not one of those that others use, and may have filled, at the next attempt.
+#[test]
+fn a_request_that_is_refused_four_times_has_a_connection_of_its_own() {
+    let mut scene = Scene::new(true);
+    get(&mut scene);
+    for attempt in 1..=4 {
+        assert_eq!(scene.upstream.count, attempt);
+        let newest = scene.upstream.open.len() - 1;
+        scene.upstream.send(newest, &encode(4, 0, 0, &[]));
+        // REFUSED_STREAM
+        let reset = encode(3, 0, 1, &[0, 0, 0, 7]);
+        scene.upstream.send(newest, &reset);
+        scene.run(Duration::ZERO);
+        scene.upstream.read();
+    }
+    assert_eq!(scene.upstream.count, 5);
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, 6);
+    scene.world.end();
 }

@@ -359,6 +359,36 @@ fn rfc9110_7_8_other_upgrades_are_ordinary_requests() {
     serving.end();
 }
 
+/// The server decides by them: who asks, and for which protocol. `te` and lengths are of a body.
+#[test]
+fn fields_of_the_request_for_a_websocket_reach_the_upstream() {
+    let serving = front(Limits::default());
+    let fields = "host: x\r\norigin: https://x\r\ncookie: a=b\r\nte: trailers";
+    let request = upgrade("/forbidden").replace("host: x", fields);
+    let response = serving.ask(&request.replace("keep-alive, Upgrade", "close, Upgrade"));
+    let request = Request::extended_connect("websocket", "https", "localhost", "/forbidden")
+        .with("origin", "https://x")
+        .with("cookie", "a=b")
+        .with("te", "trailers");
+    let got = ask(&serving, request, Vec::new(), usize::MAX);
+    for (status, body) in [(response.status, response.body), (got.status, got.body)] {
+        assert_eq!(status, 403);
+        let head = String::from_utf8(body).expect("text");
+        for line in [
+            "connection: upgrade",
+            "upgrade: websocket",
+            "origin: https://x",
+            "cookie: a=b",
+            "sec-websocket-version: 13",
+        ] {
+            let count = head.lines().filter(|known| *known == line).count();
+            assert_eq!(count, 1, "{line}: {head}");
+        }
+        assert!(!head.contains("\r\nte: "), "{head}");
+    }
+    serving.end();
+}
+
 #[test]
 fn a_silent_websocket_ends_and_frees_its_slot() {
     let limits = Limits {

@@ -4,7 +4,7 @@ use lastbyte_scenario::RampPlan;
 use lastbyte_units::SplitMix64;
 
 use super::*;
-use crate::tally::Line;
+use crate::tally::{Line, Values};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -291,11 +291,11 @@ fn lines_of_other_experiments_epochs_and_times_do_not_count() {
 
 #[test]
 fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
-    let (plan, mut whole, mut parts) = (
-        plan(),
-        Tally::default(),
-        [Tally::default(), Tally::default()],
-    );
+    let plan = RampPlan {
+        min_size: 10,
+        ..plan()
+    };
+    let (mut whole, mut parts) = (Tally::default(), [Tally::default(), Tally::default()]);
     let epochs = [Epoch {
         number: 1,
         stage: 0,
@@ -311,21 +311,115 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
             // One in the far future of the others.
             time_ms: Some(if number == 7 { 900 * HOUR_MS } else { number }),
             is_complete: Some(number % 5 > 0),
+            size: Some(1000),
             ttlb_ms: Some(100.0 + number as f64),
-            ..Line::default()
+            sent: Some(100.0),
+            lost: Some((number % 3) as f64),
         };
-        whole.add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
-        parts[usize::from(number > 60)].add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+        let config = format!("{number:x}-1");
+        // Lines of all kinds that do not count, in both parts.
+        let others = [
+            Line {
+                experiment: None,
+                ..line
+            },
+            Line {
+                config: Some("00ff-2"),
+                ..line
+            },
+            Line {
+                arm: Some("c"),
+                ..line
+            },
+            Line {
+                time_ms: None,
+                ..line
+            },
+            Line {
+                size: Some(9),
+                ..line
+            },
+        ];
+        let of_kind = (number % 7) as usize;
+        let line = Line {
+            config: if number % 20 == 0 {
+                Some(&config)
+            } else {
+                line.config
+            },
+            ..line
+        };
+        for line in others.get(of_kind).into_iter().chain([&line]) {
+            whole.add(line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+            parts[usize::from(number > 60)].add(line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+        }
     }
     let [mut first, second] = parts;
     first.merge(&second);
     assert_eq!(first.by_site(), whole.by_site());
     assert_eq!(
         (first.until_ms, first.hours(1), first.all_hours()),
-        (whole.until_ms, 2, 2)
+        (900 * HOUR_MS, 2, 2)
     );
-    let ttlb = |tally: &Tally| difference(tally.strata(None, None, |of| of.ttlb)).expect("both");
-    assert!((ttlb(&first).value - ttlb(&whole).value).abs() < 1e-12);
+    assert_eq!(whole.until_ms, 900 * HOUR_MS);
+    assert_eq!(first.ignored, whole.ignored);
+    let ignored = Ignored {
+        other_experiment: 15,
+        other_epoch: 15,
+        other_arm: 14,
+        without_time: 14,
+        short: 14,
+    };
+    assert_eq!(first.ignored, ignored);
+    assert_eq!(first.configs(1), whole.configs(1));
+    assert_eq!(first.configs(1).len(), 6);
+    for of in [
+        |of: &Values| of.ttlb,
+        |of: &Values| of.loss,
+        |of: &Values| of.incomplete,
+    ] {
+        let value = |tally: &Tally| {
+            difference(tally.strata(None, None, of))
+                .expect("both")
+                .value
+        };
+        assert!((value(&first) - value(&whole)).abs() < 1e-12);
+        let bound = |tally: &Tally| {
+            let of = difference(tally.strata(None, None, of)).expect("both");
+            of.below(0.05, 0.05)
+        };
+        assert!((bound(&first) - bound(&whole)).abs() < 1e-9);
+    }
+}
+
+/// Two hours of an arm that is faster and loses more packets than the guard rail permits, but not significantly more.
+#[test]
+fn a_guard_rail_that_is_exceeded_by_what_was_seen_holds_the_stage() {
+    for (lossy, action) in [(10, Action::Ramp), (16, Action::Hold)] {
+        let mut log = Log::new();
+        log.hour = 1;
+        for (arm, count, lossy) in [(0, 1800, 10), (1, 200, lossy)] {
+            for number in 0..count {
+                log.add(&Line {
+                    experiment: Some("x"),
+                    arm: Some(["a", "b"][arm]),
+                    config: Some("00ff-1"),
+                    time_ms: Some(number % 2 * HOUR_MS),
+                    size: Some(1000),
+                    is_complete: Some(true),
+                    ttlb_ms: Some([400.0, 300.0][arm] + (number % 9) as f64),
+                    sent: Some(100.0),
+                    lost: Some(if number % 100 < lossy { 10.0 } else { 0.0 }),
+                    ..Line::default()
+                });
+            }
+        }
+        let look = log.ramp.look(&subject(&log.plan), &log.tally);
+        let look = look.expect("not over");
+        assert_eq!(look.action, action, "{look:?}");
+        let is_named = look.rule == "loss is above its limit";
+        assert_eq!(is_named, action == Action::Hold, "{look:?}");
+    }
 }
 
 #[test]
@@ -338,12 +432,84 @@ fn a_ramp_is_the_looks_of_one() {
         Some(1)
     );
     assert!(Ramp::new(looks[1..].to_vec()).is_none());
+    let mut miscounted = looks.clone();
+    miscounted[1].look = 2;
+    assert!(Ramp::new(miscounted).is_none());
     assert!(Ramp::new(vec![looks[0].clone(), looks[0].clone()]).is_none());
     let stopped = log.ramp.stop().expect("not over");
     assert_eq!(
-        (stopped.action, stopped.share, stopped.epoch),
-        (Action::Stopped, 0.0, 2)
+        (stopped.look, stopped.action, stopped.share, stopped.epoch),
+        (2, Action::Stopped, 0.0, 2)
     );
     log.ramp.push(stopped);
     assert!(log.ramp.is_over() && log.ramp.stop().is_none());
+}
+
+/// Adds complete transfers of both arms at a site, in the first epoch and hour.
+fn fill(log: &mut Log, site: &str, counts: [u64; 2], ttlb: [f64; 2]) {
+    for (arm, count) in counts.into_iter().enumerate() {
+        for number in 0..count {
+            log.add(&Line {
+                experiment: Some("x"),
+                arm: Some(["a", "b"][arm]),
+                site: Some(site),
+                config: Some("00ff-1"),
+                time_ms: Some(0),
+                size: Some(1000),
+                is_complete: Some(true),
+                ttlb_ms: Some(ttlb[arm] * (1.0 + (number % 10) as f64 / 10.0)),
+                ..Line::default()
+            });
+        }
+    }
+}
+
+#[test]
+fn an_arm_that_is_slower_at_a_site_with_enough_connections_is_stopped() {
+    for (counts, action) in [([900, 100], Action::StopHarm), ([891, 99], Action::Hold)] {
+        let mut log = Log::new();
+        fill(&mut log, "fra", [18_000, 2000], [400.0, 300.0]);
+        fill(&mut log, "nrt", counts, [400.0, 900.0]);
+        let look = log.ramp.look(&subject(&log.plan), &log.tally);
+        let look = look.expect("not over");
+        assert_eq!(look.action, action, "{look:?}");
+        let is_named = look.rule == "TTLB is higher at site `nrt`";
+        assert_eq!(is_named, action == Action::StopHarm, "{look:?}");
+    }
+}
+
+#[test]
+fn sites_and_configurations_beyond_the_limits_are_counted_together() {
+    let plan = plan();
+    let epochs = [Epoch {
+        number: 1,
+        stage: 0,
+        share: 0.1,
+    }];
+    let mut parts = [Tally::default(), Tally::default()];
+    for number in 0..140_usize {
+        let (site, config) = (format!("site-{number}"), format!("{number:x}-1"));
+        let line = Line {
+            experiment: Some("x"),
+            arm: Some(["a", "b"][number % 2]),
+            site: Some(&site),
+            config: Some(&config),
+            time_ms: Some(1),
+            size: Some(1000),
+            ttlb_ms: Some(100.0),
+            ..Line::default()
+        };
+        parts[usize::from(number >= 70)].add(&line, &subject(&plan), &epochs, 1);
+    }
+    for part in &parts {
+        let sites = part.by_site();
+        assert_eq!((sites.len(), sites["(other sites)"]), (65, [3, 3]));
+        assert_eq!(part.configs(1).len(), 16);
+    }
+    let [mut sum, second] = parts;
+    sum.merge(&second);
+    let sites = sum.by_site();
+    assert_eq!((sites.len(), sites["(other sites)"]), (65, [38, 38]));
+    assert_eq!(sum.connections(None), [70, 70]);
+    assert_eq!(sum.configs(1).len(), 16);
 }

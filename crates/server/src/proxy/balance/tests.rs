@@ -244,3 +244,26 @@ fn failures_among_responses_put_no_server_out() {
     }
     assert_eq!(state.servers[0].health, Health::Up);
 }
+
+#[test]
+fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
+    let mut state = State::new(2, 1);
+    let choose = |state: &mut State| state.choose(Duration::ZERO, Tried::default(), false);
+    assert_eq!(choose(&mut state), Some((0, false)));
+    assert_eq!(choose(&mut state), Some((1, false)));
+    state.end(1, false, Duration::ZERO);
+    assert_eq!(choose(&mut state), Some((1, false)), "the other has one");
+}
+
+#[test]
+fn a_single_server_is_never_out() {
+    let balance = Balance::new(1, 1);
+    for _ in 0..2 * FAILURES_MAX {
+        balance.fail(0, true);
+        let turn = balance.choose(Tried::default(), false);
+        assert_eq!(turn.expect("it is up").server(), 0);
+    }
+    let mut tried = Tried::default();
+    tried.add(0);
+    assert!(balance.choose(tried, true).is_none());
+}

@@ -1,0 +1,376 @@
+use std::{
+    future::poll_fn,
+    net::Ipv4Addr,
+    pin::Pin,
+    sync::{Mutex, PoisonError, atomic::AtomicU32},
+    task::Poll,
+};
+
+use lastbyte_http3::{Request, Response};
+use lastbyte_origin::times::RequestTimes;
+use lastbyte_quic::{connection::Config, stream::WindowBudget};
+use tokio::{
+    io::{AsyncWriteExt, DuplexStream, ReadBuf, duplex},
+    runtime,
+    sync::{Notify, watch},
+    task::{JoinHandle, yield_now},
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
+
+use super::*;
+use crate::{
+    Arms, FullResponse, Handler, HandlerResponse, Identity, Peer, Sites,
+    arms::ArmsInUse,
+    budget::{self, Budget},
+    date::DateField,
+    exchange::Exchange,
+    tcp::{Counts, Limits},
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const TENTH: Duration = Duration::from_millis(100);
+/// Less than a second.
+const ALMOST: Duration = Duration::from_millis(900);
+
+const fn size_of_future<A, B, C, D, F: Future>(_: &impl Fn(A, B, C, D) -> F) -> usize {
+    size_of::<F>()
+}
+
+/// With all stages in it, it had 7.5 KB.
+#[test]
+fn the_future_of_a_connection_is_small() {
+    let size = size_of_future(&serve);
+    assert!(size <= 512, "{size}");
+}
+
+/// Exchanges of `/task`, in their order.
+type Exchanges = Arc<Mutex<Vec<Exchange>>>;
+
+/// Responds at once, but to `/task`, and with 30 000 bytes to `/large`.
+struct Scripted(Exchanges);
+
+impl Handler for Scripted {
+    fn handle(&self, request: &Request, _: &Peer) -> HandlerResponse {
+        match request.path().unwrap_or_default() {
+            "/task" => {
+                let exchanges = Arc::clone(&self.0);
+                HandlerResponse::Task(Box::new(move |exchange| {
+                    let mut exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+                    exchanges.push(exchange);
+                }))
+            }
+            "/large" => {
+                FullResponse::source(200, "text/plain", Box::new(vec![b'x'; 30_000])).into()
+            }
+            _ => FullResponse::text(200, "now").into(),
+        }
+    }
+}
+
+/// A server whose connections are in memory.
+struct Server {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    client: Arc<rustls::ClientConfig>,
+    exchanges: Exchanges,
+}
+
+impl Server {
+    fn new(limits: Limits) -> Self {
+        let identity = Identity::self_signed(&["localhost".into()], 20_778).expect("an identity");
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(identity.chain[0].clone()).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(identity.chain, identity.key)
+            .expect("a key");
+        // The client reads none during the handshake, and they may not fit into the socket.
+        tls.send_tls13_tickets = 0;
+        let client = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let exchanges = Exchanges::default();
+        let stop = watch::Sender::new(false);
+        let config = Config::new("cubic".parse().expect("a spec"));
+        let shared = Shared {
+            thread: 0,
+            sites: Sites::default(),
+            arms: Arc::new(ArmsInUse::new(Arms::one(Arc::new(config)))),
+            acceptor: TlsAcceptor::from(Arc::new(tls)),
+            handler: Arc::new(Scripted(Arc::clone(&exchanges))),
+            access: None,
+            log: None,
+            alt_svc: None,
+            interim_http1: false,
+            limits,
+            budget: Budget::new(budget::Limits::default()),
+            window_budget: WindowBudget::new(1 << 20),
+            upload_window: Arc::new(AtomicU32::new(limits.upload_window)),
+            counts: Arc::new(Counts {
+                times: [0, 1].map(|_| RequestTimes::new(1)),
+                ..Counts::default()
+            }),
+            date: DateField::default(),
+            next_number: Arc::default(),
+            name_refused: Arc::<Notify>::default(),
+            stopped: stop.subscribe(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            stop,
+            client: Arc::new(client),
+            exchanges,
+        }
+    }
+
+    /// A client of a connection, over a socket that holds `room` bytes.
+    async fn connect(&self, is_http2: bool, room: usize) -> Client {
+        let (near, far) = duplex(room);
+        let accepted = tokio::spawn(self.shared.acceptor.accept(near));
+        let name = "localhost".try_into().expect("a name");
+        let client = TlsConnector::from(Arc::clone(&self.client)).connect(name, far);
+        let stream = client.await.expect("a handshake");
+        let tls = accepted.await.expect("no panic").expect("a handshake");
+        let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, 50_000));
+        let new = |turns| Connection::new(&self.shared, (remote, 0), None, None, turns);
+        let serving = if is_http2 {
+            let turns = Arc::<Turns>::default();
+            http2::serve(&self.shared, tls, new(Some(Arc::clone(&turns))), turns)
+        } else {
+            serve_http1(&self.shared, tls, new(None))
+        };
+        Client {
+            stream,
+            serving: tokio::spawn(serving),
+            received: Vec::new(),
+        }
+    }
+
+    fn shut_down(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// The exchange of the last request for `/task`.
+    fn exchange(&self) -> Exchange {
+        let mut exchanges = self
+            .exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        exchanges.pop().expect("a request")
+    }
+}
+
+struct Client {
+    stream: client::TlsStream<DuplexStream>,
+    serving: JoinHandle<()>,
+    /// What it received and has not looked at.
+    received: Vec<u8>,
+}
+
+impl Client {
+    async fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.expect("it is open");
+        self.stream.flush().await.expect("it is open");
+        settle().await;
+    }
+
+    /// Reads what the socket holds now.
+    async fn read_once(&mut self) {
+        let Self {
+            stream, received, ..
+        } = self;
+        let mut bytes = [0; 4 << 10];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        let _ =
+            poll_fn(|context| Poll::Ready(Pin::new(&mut *stream).poll_read(context, &mut buffer)))
+                .await;
+        received.extend_from_slice(buffer.filled());
+    }
+
+    /// Everything that the server sends before it waits.
+    async fn read(&mut self) -> Vec<u8> {
+        settle().await;
+        loop {
+            let before = self.received.len();
+            self.read_once().await;
+            settle().await;
+            if self.received.len() == before {
+                return std::mem::take(&mut self.received);
+            }
+        }
+    }
+
+    /// As [`Client::read`], as text.
+    async fn text(&mut self) -> String {
+        String::from_utf8(self.read().await).expect("text")
+    }
+
+    /// As [`Client::read`], as frames: their types and flags, and the length of their payloads.
+    async fn frames(&mut self) -> Vec<(u8, u8, usize)> {
+        frames(&self.read().await)
+    }
+}
+
+fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, usize)> {
+    let mut frames = Vec::new();
+    while let [a, b, c, kind, flags, _, _, _, _, rest @ ..] = bytes {
+        let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+        frames.push((*kind, *flags, len));
+        bytes = rest.get(len..).unwrap_or_default();
+    }
+    frames
+}
+
+const HEADERS: u8 = 1;
+const GOAWAY: u8 = 7;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// The beginning of a connection (RFC 9113 §3.4).
+fn preface() -> Vec<u8> {
+    [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        &frame(4, 0, 0, &[]),
+    ]
+    .concat()
+}
+
+/// `GET` of a path, on a stream that is then at its end.
+fn get(stream: u32, path: &str) -> Vec<u8> {
+    let mut block = vec![0x82, 0x87, 0x01, 1, b'x', 0x04, path.len() as u8];
+    block.extend(path.as_bytes());
+    frame(HEADERS, 0x5, stream, &block)
+}
+
+/// Lets the other tasks of the thread run until they wait.
+async fn settle() {
+    for _ in 0..100 {
+        yield_now().await;
+    }
+}
+
+/// In virtual time.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    runtime.expect("a runtime").block_on(test);
+}
+
+/// A client that has connected just before a shutdown.
+#[test]
+fn a_new_http1_connection_is_served_for_a_second_of_a_shutdown() {
+    run(async {
+        let server = Server::new(Limits::default());
+        let mut asking = server.connect(false, 1 << 16).await;
+        let silent = server.connect(false, 1 << 16).await;
+        settle().await;
+        server.shut_down();
+        time::sleep(ALMOST).await;
+        assert!(!silent.serving.is_finished());
+        asking.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        let text = asking.text().await;
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
+        time::sleep(2 * TENTH).await;
+        assert!(asking.serving.is_finished() && silent.serving.is_finished());
+    });
+}
+
+/// Its client does not know that the connection is about to end: the header of the response was sent before.
+#[test]
+fn an_http1_connection_is_served_for_a_second_after_a_response_that_ends_in_a_shutdown() {
+    run(async {
+        let server = Server::new(Limits::default());
+        let mut client = server.connect(false, 1 << 16).await;
+        client.send(b"GET /task HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        let mut exchange = server.exchange();
+        let begun = exchange.outgoing.begin(Response::new(200)).await;
+        begun.expect("it is open");
+        let text = client.text().await;
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+        assert!(!text.contains("connection: close"), "{text}");
+        server.shut_down();
+        time::sleep(ALMOST).await;
+        exchange.outgoing.end(None).await.expect("it is open");
+        assert_eq!(client.text().await, "0\r\n\r\n");
+        time::sleep(ALMOST).await;
+        client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        let text = client.text().await;
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+        assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
+        assert!(client.serving.is_finished());
+    });
+}
+
+/// GOAWAY before its first request would cost the client another connection, which nothing accepts any more.
+#[test]
+fn rfc9113_6_8_a_new_http2_connection_has_a_second_for_its_first_request_in_a_shutdown() {
+    run(async {
+        let server = Server::new(Limits::default());
+        let mut asking = server.connect(true, 1 << 16).await;
+        let mut silent = server.connect(true, 1 << 16).await;
+        let mut used = server.connect(true, 1 << 16).await;
+        for client in [&mut asking, &mut silent, &mut used] {
+            client.send(&preface()).await;
+        }
+        used.send(&get(1, "/")).await;
+        used.read().await;
+        server.shut_down();
+        let has = |frames: &[(u8, u8, usize)], wanted| frames.iter().any(|it| it.0 == wanted);
+        assert!(has(&used.frames().await, GOAWAY));
+        time::sleep(ALMOST).await;
+        for client in [&mut asking, &mut silent] {
+            let frames = client.frames().await;
+            assert!(!has(&frames, GOAWAY), "{frames:?}");
+        }
+        asking.send(&get(1, "/")).await;
+        let frames = asking.frames().await;
+        assert!(has(&frames, HEADERS) && has(&frames, GOAWAY), "{frames:?}");
+        time::sleep(2 * TENTH).await;
+        let frames = silent.frames().await;
+        assert!(has(&frames, GOAWAY), "{frames:?}");
+    });
+}
+
+/// It has received the response when the bytes have arrived, and not when the socket or TLS holds them.
+#[test]
+fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() {
+    run(async {
+        let limits = Limits {
+            idle: 3600 * SECOND,
+            stall: SECOND,
+            ..Limits::default()
+        };
+        let server = Server::new(limits);
+        let mut client = server.connect(true, 1000).await;
+        client.send(&[preface(), get(1, "/large")].concat()).await;
+        server.shut_down();
+        while !client.serving.is_finished() {
+            client.read_once().await;
+            time::sleep(SECOND * 3 / 2).await;
+        }
+        let received = [std::mem::take(&mut client.received), client.read().await].concat();
+        let data = frames(&received).into_iter().filter(|frame| frame.0 == 0);
+        let data: Vec<_> = data.collect();
+        let len: usize = data.iter().map(|(_, _, len)| len).sum();
+        assert_eq!(len, 30_000, "{data:?}");
+        assert_eq!(
+            data.last().map(|(_, flags, _)| flags & 1),
+            Some(1),
+            "its end"
+        );
+    });
+}
