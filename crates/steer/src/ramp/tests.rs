@@ -485,6 +485,7 @@ fn sites_and_configurations_beyond_the_limits_are_counted_together() {
         number: 1,
         stage: 0,
         share: 0.1,
+        since_ms: 0,
     }];
     let mut parts = [Tally::default(), Tally::default()];
     for number in 0..140_usize {
