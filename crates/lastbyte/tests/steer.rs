@@ -412,7 +412,7 @@ fn a_failure_leaves_the_last_good_state() {
     ramp.refused(&["log"], "`ramp.toml` changed since the ramp started");
     fs::write(ramp.folder.join("ramp.toml"), PLAN).expect("room");
     // A clock that went back.
-    fs::write(&path, good.replace("\"until\":15", "\"until\":95")).expect("room");
+    fs::write(&path, good.replace("\"until\":16", "\"until\":96")).expect("room");
     ramp.refused(&["log"], "(expected a later time; the shares stay)");
     // A line that is not a look; looks that are missing.
     fs::write(&path, good.replacen("{\"look\":1", "{\"look\":", 1)).expect("room");

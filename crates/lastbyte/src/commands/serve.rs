@@ -388,11 +388,11 @@ fn reload(
 /// Gives the arms their shares by a decision. The hash on the lines of the logs gets its number.
 fn apply(ramp: &Ramp, server: &Server, hash: &mut String, arms: Arms) {
     let named = ramp.named(hash);
+    server.set_ramp(ramp.status());
+    server.set_arms(arms.with_config_hash(&named));
     if named != *hash || ramp.has_one_look() {
         notice(ramp.decision().unwrap_or_default());
     }
-    server.set_ramp(ramp.status());
-    server.set_arms(arms.with_config_hash(&named));
     *hash = named;
 }
 

@@ -103,8 +103,10 @@ impl Served {
     /// Records the header of a response that was passed to the transport.
     fn on_response(&self, common: &mut Common, now: Time, stream: StreamId, status: u16) {
         let measure = &mut common.measure;
-        measure.on_response(status);
-        if let Some(entry) = self.records.get(&stream) {
+        let entry = self.records.get(&stream);
+        // As in the log.
+        measure.on_response(entry.map_or(status, |entry| entry.status));
+        if let Some(entry) = entry {
             let span = now.since(entry.began);
             measure.times.on_first_byte(entry.route, entry.status, span);
         }

@@ -865,7 +865,8 @@ impl World {
             lines.count() as u64
         };
         // The server itself responds to these.
-        let refused = count(&self.logged, "\"status\":425,");
+        let refused =
+            count(&self.logged, "\"status\":425,") + count(&self.logged, "\"status\":501,");
         assert_eq!(
             self.logged.len() as u64,
             self.requests() as u64 + refused,
