@@ -431,7 +431,7 @@ fn get(scene: &mut Scene) {
 /// An upstream of HTTP/2 that permits one stream a connection, and then responds to all requests.
 #[test]
 fn unused_http2_connections_are_kept_up_to_the_limit_and_then_closed() {
-    let mut scene = Scene::new(true);
+    let mut scene = Scene::new(true, 1);
     for count in 1..=LIMITS.requests {
         get(&mut scene);
         assert_eq!(scene.upstream.count, count);
@@ -461,7 +461,7 @@ fn unused_http2_connections_are_kept_up_to_the_limit_and_then_closed() {
 /// Its connection is not one of those that others use, and may have filled, at the next attempt.
 #[test]
 fn a_request_that_is_refused_four_times_has_a_connection_of_its_own() {
-    let mut scene = Scene::new(true);
+    let mut scene = Scene::new(true, 1);
     get(&mut scene);
     for attempt in 1..=4 {
         assert_eq!(scene.upstream.count, attempt);
