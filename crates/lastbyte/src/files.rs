@@ -15,6 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::Access;
+
 use crate::failure::Failure;
 
 /// A file being written.
@@ -146,6 +148,27 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
             &io::Error::from(io::ErrorKind::NotADirectory),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Returns an error if the file cannot be opened for appending, or cannot be created. It is not created.
+pub(crate) fn check_appendable(path: &Path) -> Result<(), Failure> {
+    let is_other = path
+        .metadata()
+        .is_ok_and(|about| !about.is_file() && !about.is_dir());
+    if is_other {
+        // Opening a pipe waits for its reader.
+        return Ok(());
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    match File::options().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            check_folder_of(path)?;
+            rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(|error| cannot_write(path, &error.into()))
+        }
+        opened => opened.map(drop).map_err(|error| cannot_write(path, &error)),
     }
 }
 

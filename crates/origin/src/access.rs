@@ -230,15 +230,22 @@ impl Record {
     }
 }
 
-/// The `traceparent` of a request (W3C Trace Context), if there is one and it is valid: version, trace, parent and flags.
+/// The `traceparent` of a request (W3C Trace Context), if there is one and it is valid: version, trace, parent and flags. Later
+/// versions than 00 may have more behind them.
 fn traceparent(request: &Request) -> String {
     let mut values = request.fields().get_all("traceparent");
     let value = values.next().map(<[u8]>::trim_ascii).unwrap_or_default();
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let parts = value.split(|byte| *byte == b'-');
+    let (known, more) = value.split_at_checked(55).unwrap_or((value, b""));
+    let parts: Vec<&[u8]> = known.split(|byte| *byte == b'-').collect();
+    let is_id = |id: &[u8]| id.iter().any(|byte| *byte != b'0');
     let is_valid = values.next().is_none()
-        && parts.clone().map(<[u8]>::len).eq([2, 32, 16, 2])
-        && parts.flatten().all(is_hex);
+        && parts.iter().map(|part| part.len()).eq([2, 32, 16, 2])
+        && parts.iter().copied().flatten().all(is_hex)
+        && matches!(parts.as_slice(), [version, trace, parent, _] if *version != b"ff"
+            && (more.is_empty() || *version != b"00" && more.first() == Some(&b'-'))
+            && is_id(trace)
+            && is_id(parent));
     let text = is_valid.then(|| String::from_utf8_lossy(value));
     text.unwrap_or_default().into_owned()
 }

@@ -47,6 +47,7 @@ use std::{
     fmt,
     future::poll_fn,
     io, mem,
+    net::IpAddr,
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -262,9 +263,10 @@ impl Handler for Proxy {
             }
             let request = tunnel::request(request);
             let begun = tunnel::begun(peer.version);
+            let address = peer.remote.ip();
             return match fields::request(&request, peer, &self.shared.upstream) {
                 Ok(head) => self.task(move |shared, local, exchange| {
-                    pass_tunnel(shared, local, (head, begun), exchange)
+                    pass_tunnel(shared, local, ((head, begun), address), exchange)
                 }),
                 Err(why) => FullResponse::text(400, format!("{why}\n")).into(),
             };
@@ -321,7 +323,8 @@ async fn pass(
         }
     };
     let observed = Observed::new(&shared.connector.counts, outgoing.notes());
-    let Some((slot, outgoing)) = admit(&shared, &observed, outgoing).await else {
+    let slot = shared.slots.take(shared.limits.connect);
+    let Some((slot, outgoing)) = admit(slot, &observed, outgoing).await else {
         return;
     };
     let client = Arc::clone(&slot.client);
@@ -353,14 +356,14 @@ async fn pass(
 
 /// Waits for a slot. Without one, the client has its answer, or is gone.
 async fn admit(
-    shared: &Shared,
+    slot: impl Future<Output = Option<Slot>>,
     observed: &Observed,
     mut outgoing: Outgoing,
 ) -> Option<(Slot, Outgoing)> {
     let slot = tokio::select! {
         biased;
         () = outgoing.aborted() => return None,
-        slot = shared.slots.take(shared.limits.connect) => slot,
+        slot = slot => slot,
     };
     let Some(slot) = slot else {
         observed.on_error(CONNECTION_LIMIT);
@@ -371,17 +374,19 @@ async fn admit(
     Some((slot, outgoing))
 }
 
-/// Opens a tunnel and runs it, unless the client cancels it before. With the header is the status that begins it.
+/// Opens a tunnel and runs it, unless the client cancels it before. With the header are the status that begins it, and the
+/// client's address.
 async fn pass_tunnel(
     shared: Arc<Shared>,
     local: Arc<Local>,
-    head: (http::request::Parts, u16),
+    (head, address): ((http::request::Parts, u16), IpAddr),
     exchange: Exchange,
 ) {
     let Exchange { incoming, outgoing } = exchange;
     task::yield_now().await;
     let observed = Observed::new(&shared.connector.counts, outgoing.notes());
-    let Some((slot, outgoing)) = admit(&shared, &observed, outgoing).await else {
+    let slot = shared.slots.take_for_tunnel(address, shared.limits.connect);
+    let Some((slot, outgoing)) = admit(slot, &observed, outgoing).await else {
         return;
     };
     let client = Arc::clone(&slot.client);

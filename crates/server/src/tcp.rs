@@ -30,7 +30,7 @@
 )]
 
 mod accept;
-mod admission;
+pub(crate) mod admission;
 mod body;
 mod connection;
 mod http2;

@@ -121,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     Server::check(&settings).map_err(Failure::usage)?;
     warn_of_dates(&certificates);
     if arguments.check {
+        check_logs(arguments)?;
         notice("configuration OK");
         return Ok(ExitCode::SUCCESS);
     }
@@ -586,6 +587,14 @@ fn print_report(report: &Report) -> ExitCode {
     code
 }
 
+/// Returns an error if a log cannot be written. None is created.
+fn check_logs(arguments: &Arguments) -> Result<(), Failure> {
+    let key_log = key_log_path(arguments);
+    let logs = [&arguments.log, &arguments.access_log, &key_log];
+    let mut paths = logs.into_iter().flatten();
+    paths.try_for_each(|path| files::check_appendable(path))
+}
+
 /// Opens the files that the server writes.
 fn start_logs(
     arguments: &Arguments,
@@ -736,16 +745,18 @@ fn specs(
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The file named by SSLKEYLOGFILE, unless it is empty.
-fn key_log_of_environment() -> Option<PathBuf> {
+/// The file of `--keylog`, or else the one named by SSLKEYLOGFILE, unless that is empty.
+fn key_log_path(arguments: &Arguments) -> Option<PathBuf> {
+    if arguments.keylog.is_some() {
+        return arguments.keylog.clone();
+    }
     let named = std::env::var_os("SSLKEYLOGFILE")?;
     (!named.is_empty()).then(|| named.into())
 }
 
 /// The log of TLS secrets, in the file of `--keylog` or SSLKEYLOGFILE.
 fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
-    let named = arguments.keylog.clone();
-    let Some(path) = named.or_else(key_log_of_environment) else {
+    let Some(path) = key_log_path(arguments) else {
         return Ok(None);
     };
     let file = files::append_private(&path)?;

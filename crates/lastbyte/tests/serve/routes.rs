@@ -101,6 +101,40 @@ fn invalid_routes_are_usage_errors() {
             stderr(&output)
         );
     }
+    for (option, values) in [
+        ("--route", ["X.example/a=sink", "x.example/a/=generated"]),
+        ("--site", ["X.example/a=one", "x.example/a/=two"]),
+    ] {
+        let [first, second] = values;
+        let words = [
+            "serve",
+            "--self-signed",
+            "--check",
+            option,
+            first,
+            option,
+            second,
+        ];
+        let said = stderr(&lastbyte(&folder, &words));
+        assert!(
+            said.contains("`x.example/a` is given twice (expected once)"),
+            "{said}"
+        );
+    }
+    // The logs can be written, and are not.
+    for log in ["--log", "--access-log", "--keylog"] {
+        let output = lastbyte(
+            &folder,
+            &["serve", "--self-signed", "--check", log, "none/x"],
+        );
+        assert!(!output.status.success(), "{log}");
+        assert!(stderr(&output).contains("`none/x`"), "{}", stderr(&output));
+        let output = lastbyte(&folder, &["serve", "--self-signed", "--check", log, "x"]);
+        assert!(
+            output.status.success() && !folder.join("x").exists(),
+            "{log}"
+        );
+    }
     let many: Vec<String> = (0..65)
         .map(|path| format!("--route=/{path}=sink"))
         .collect();

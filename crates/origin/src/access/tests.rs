@@ -139,6 +139,13 @@ fn a_trace_is_logged_if_its_context_is_valid() {
         AccessLog::begin(&request, &peer, connection, Duration::ZERO).traceparent
     };
     assert_eq!(logged(&[valid]), valid);
+    let later = valid.replacen("00", "cc", 1);
+    assert_eq!(logged(&[&later]), later);
+    let longer = format!("{later}-what-the-future-will-be-like");
+    assert_eq!(logged(&[&longer]), longer);
+    let (stuck, forbidden) = (format!("{later}1"), valid.replacen("00", "ff", 1));
+    let no_trace = valid.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32));
+    let no_parent = valid.replace("00f067aa0ba902b7", &"0".repeat(16));
     let upper = valid.to_uppercase();
     let long = format!("{valid}-more");
     for values in [
@@ -147,6 +154,10 @@ fn a_trace_is_logged_if_its_context_is_valid() {
         &[valid, valid],
         &[&upper],
         &[&long],
+        &[&stuck],
+        &[&forbidden],
+        &[&no_trace],
+        &[&no_parent],
         &[&valid[1..]],
         &["00-\"bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"],
     ] {

@@ -14,8 +14,10 @@
 //! A server is *out* after a failed connect, or after [`FAILURES_MAX`] consecutive requests that failed without a
 //! response. It is out for 1 s, and for twice as long each time it fails again, up to [`OUT_MAX`], of which a random
 //! part of up to a half is left out, so that several proxies do not try at the same moment. After that, one request
-//! tries it: a response with any status brings it back, and a failure puts it out again. While all servers are out, they
-//! receive requests as if none was, so that no request waits when they come back.
+//! tries it: a response with any status brings it back, and a failure puts it out again. A trial without an outcome, such
+//! as a slow upload, keeps other requests away for the next of these spans. Then another request tries the server, and the
+//! span doubles. While all servers are out, they receive requests as if none was, so that no request waits when they come
+//! back.
 //!
 //! Clients cannot put a server out as long as it answers others: requests that fail have to follow each other.
 
@@ -54,8 +56,8 @@ enum Health {
     Up,
     /// No request before this time.
     Out(Duration),
-    /// One request tries it.
-    Trial,
+    /// A request tries it, and no other before this time.
+    Trial(Duration),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,7 @@ struct Server {
     outstanding: usize,
     /// Consecutive failures.
     failures: u32,
-    /// How often it was put out since its last response.
+    /// How often it was put out, or a trial had no outcome in time, since its last response.
     outs: u32,
     health: Health,
 }
@@ -75,6 +77,13 @@ struct State {
     /// The server whose turn it is.
     next: usize,
     random: SplitMix64,
+}
+
+impl Server {
+    /// The longest time until it is tried again.
+    fn span(&self) -> Duration {
+        OUT_MAX.min(OUT_MIN * (1 << self.outs.min(16)))
+    }
 }
 
 impl State {
@@ -100,12 +109,19 @@ impl State {
     /// The server for a request, which counts as outstanding, and whether the request is its trial. `None` if none is left
     /// that is up or due for a trial, or, with `may_be_out`, none at all.
     fn choose(&mut self, now: Duration, tried: Tried, may_be_out: bool) -> Option<(usize, bool)> {
-        let is_due = |server: &Server| matches!(server.health, Health::Out(until) if until <= now);
+        let is_due = |server: &Server| match server.health {
+            Health::Up => false,
+            Health::Out(until) | Health::Trial(until) => until <= now,
+        };
         let count = self.servers.len();
         let untried = (0..count).filter(|index| !tried.has(*index));
         if let Some(index) = untried.clone().find(|index| is_due(&self.servers[*index])) {
-            self.servers[index].health = Health::Trial;
-            self.servers[index].outstanding += 1;
+            let server = &mut self.servers[index];
+            if matches!(server.health, Health::Trial(_)) {
+                server.outs = server.outs.saturating_add(1);
+            }
+            server.health = Health::Trial(now + server.span());
+            server.outstanding += 1;
             return Some((index, true));
         }
         let up = untried
@@ -134,7 +150,7 @@ impl State {
     fn end(&mut self, index: usize, is_trial: bool, now: Duration) {
         let server = &mut self.servers[index];
         server.outstanding = server.outstanding.saturating_sub(1);
-        if is_trial && server.health == Health::Trial {
+        if is_trial && matches!(server.health, Health::Trial(_)) {
             // The client left before it was known: the next request is the trial.
             server.health = Health::Out(now);
         }
@@ -152,12 +168,12 @@ impl State {
         server.failures = server.failures.saturating_add(1);
         let is_out = match server.health {
             Health::Up => is_connect || server.failures >= FAILURES_MAX,
-            Health::Trial => true,
+            Health::Trial(_) => true,
             // It was sent before, or while all servers were out.
             Health::Out(_) => false,
         };
         if is_out {
-            let longest = OUT_MAX.min(OUT_MIN * (1 << server.outs.min(16)));
+            let longest = server.span();
             server.outs = server.outs.saturating_add(1);
             server.failures = 0;
             let part = self.random.number() as u32;

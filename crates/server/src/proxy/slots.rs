@@ -3,12 +3,16 @@
 //! Owns the limit, and which request is cancelled when all slots are in use: the one whose client has been stalled
 //! longest. So stalled clients occupy slots only while no other request needs them.
 //!
+//! A tunnel may be idle and yet needed, so none is cancelled. Instead, the tunnels of n address prefixes leave one part in
+//! n + 1 of the slots to others ([`FairShare`](lastbyte_units::FairShare)), as connections do; a prefix may always have one.
+//!
 //! A slot is an entry of the list and a permit. Both are held by the task of the request and end with it, however it
 //! ends: the response is complete or truncated, the upstream failed, the client left, a limit of time was exceeded, or
 //! the proxy stops. The entry of a request that gives way is removed before its task ends.
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -18,14 +22,17 @@ use std::{
 
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 
-use crate::exchange::ExchangeAborted;
+use crate::{
+    exchange::ExchangeAborted,
+    tcp::admission::{Counted, Prefixes},
+};
 
 /// A client that has made no progress for this long is stalled.
 const STALLED: Duration = Duration::from_secs(1);
-/// Interval between two searches for a stalled request while all slots are taken.
+/// Interval between two searches for a stalled request while all slots are taken, and for the share of a tunnel.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// All slots.
@@ -34,6 +41,9 @@ pub(super) struct Slots {
     free: Arc<Semaphore>,
     began: Instant,
     taken: Mutex<Taken>,
+    count: usize,
+    /// Of the slots, those of tunnels.
+    tunnels: Prefixes,
 }
 
 #[derive(Debug, Default)]
@@ -115,6 +125,7 @@ pub(super) struct Slot {
     slots: Arc<Slots>,
     number: u64,
     _permit: OwnedSemaphorePermit,
+    tunnel: Option<Counted>,
 }
 
 impl Drop for Slot {
@@ -125,10 +136,13 @@ impl Drop for Slot {
 
 impl Slots {
     pub(super) fn new(count: usize) -> Arc<Self> {
+        let count = count.clamp(1, Semaphore::MAX_PERMITS);
         Arc::new(Self {
-            free: Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS))),
+            free: Arc::new(Semaphore::new(count)),
             began: Instant::now(),
             taken: Mutex::default(),
+            count,
+            tunnels: Prefixes::new(count),
         })
     }
 
@@ -157,7 +171,32 @@ impl Slots {
             slots: Arc::clone(self),
             number,
             _permit: permit,
+            tunnel: None,
         })
+    }
+
+    /// A slot for a tunnel of this address; `None` if none becomes free within `limit`, or its prefix has its share.
+    pub(super) async fn take_for_tunnel(
+        self: &Arc<Self>,
+        address: IpAddr,
+        limit: Duration,
+    ) -> Option<Slot> {
+        let began = Instant::now();
+        let counted = timeout(limit, self.share(address)).await.ok()?;
+        let mut slot = self.take(limit.saturating_sub(began.elapsed())).await?;
+        slot.tunnel = Some(counted);
+        Some(slot)
+    }
+
+    /// Waits until the prefix of this address may have one more tunnel.
+    async fn share(&self, address: IpAddr) -> Counted {
+        loop {
+            let left = self.count.saturating_sub(self.tunnels.held());
+            if let Some(counted) = self.tunnels.count(address, left) {
+                return counted;
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     async fn wait(&self) -> Option<OwnedSemaphorePermit> {
@@ -192,6 +231,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use std::{
+        net::IpAddr,
         sync::{Arc, atomic::Ordering},
         time::Duration,
     };
@@ -235,6 +275,30 @@ mod tests {
             let (taken, ()) = tokio::join!(slots.take(LONG), gives_up);
             assert!(taken.is_some());
             assert_eq!(slots.taken().slots.len(), 3);
+        });
+    }
+
+    #[test]
+    fn idle_tunnels_of_one_address_leave_half_of_the_slots_to_others() {
+        run(async {
+            let slots = slots(8);
+            let [one, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
+            let mut held = Vec::new();
+            while let Some(slot) = slots.take_for_tunnel(one, Duration::ZERO).await {
+                held.push(slot);
+            }
+            assert_eq!(held.len(), 4);
+            let others = slots.take_for_tunnel(other, Duration::ZERO).await;
+            assert!(others.is_some() && slots.take(Duration::ZERO).await.is_some());
+            // One that waits gets the place of one that ends.
+            let ends = async {
+                tokio::task::yield_now().await;
+                held.clear();
+            };
+            let (taken, ()) = tokio::join!(slots.take_for_tunnel(one, LONG), ends);
+            assert!(taken.is_some());
+            drop((taken, others));
+            assert_eq!(slots.tunnels.held(), 0);
         });
     }
 

@@ -37,6 +37,15 @@ fn upstream_urls_are_parsed_and_validated() {
         ("http://x/?a", "has a query"),
         ("http://", "is not a valid URL"),
         ("unix:app.sock", "has no absolute path"),
+        (
+            "http://h:99999",
+            "has the port `99999` (expected at most 65535)",
+        ),
+        ("h2c://h:", "has the port ``"),
+        (
+            format!("unix:/{}", "x".repeat(107)).as_str(),
+            "of 108 bytes",
+        ),
         ("http://a,", "`` is not a valid URL"),
         ("http://a:1,b:2", "`b:2` has an unknown scheme"),
         ("http://a,https://b", "different schemes"),

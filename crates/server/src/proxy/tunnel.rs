@@ -10,7 +10,7 @@
 //!   take the upgrade, but answers 101 or 200 to anything, gets no bytes that it could take for requests. Another 101 is 502, and so is
 //!   a 2xx to extended CONNECT, where it would begin a tunnel. Other responses are passed on.
 //! - *The key is the proxy's*, and so is its proof: the client's own are of its connection.
-//! - A tunnel has a slot, as a request has, and ends when nothing was passed on in either direction for [`Limits::stall`](super::Limits).
+//! - A tunnel has a slot, as a request has; those of an address are limited to a share ([`slots`](super::slots)). It ends when nothing was passed on in either direction for [`Limits::stall`](super::Limits).
 
 use std::{
     io,

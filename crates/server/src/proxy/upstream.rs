@@ -1,6 +1,6 @@
 //! The upstream: one server, or several that are equal, as URLs.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, os::unix::net::SocketAddr, path::PathBuf};
 
 /// The most servers of an upstream.
 pub const SERVERS_MAX: usize = 32;
@@ -142,6 +142,12 @@ fn one(text: &str) -> Result<Upstream, UpstreamError> {
                 "has no absolute path (expected `unix:/run/app.sock`)",
             ));
         }
+        if SocketAddr::from_pathname(path).is_err() {
+            return Err(error(&format!(
+                "has a path of {} bytes that no socket can have (expected at most 107)",
+                path.len()
+            )));
+        }
         return Ok(of((false, false), Server::Unix(path.into()), ""));
     }
     let uri: http::Uri = text.parse().map_err(|_| error("is not a valid URL"))?;
@@ -166,11 +172,20 @@ fn one(text: &str) -> Result<Upstream, UpstreamError> {
     if host.is_empty() {
         return Err(error("has no host"));
     }
+    let rest = authority.as_str().strip_prefix(authority.host());
+    let port = match rest.unwrap_or_default() {
+        "" if is_secure => 443,
+        "" => 80,
+        rest => {
+            let digits = rest.strip_prefix(':').unwrap_or(rest);
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let port = digits.parse().ok().filter(|_| is_number);
+            port.ok_or_else(|| error(&format!("has the port `{digits}` (expected at most 65535)")))?
+        }
+    };
     let server = Server::Tcp {
         host: host.to_owned(),
-        port: authority
-            .port_u16()
-            .unwrap_or(if is_secure { 443 } else { 80 }),
+        port,
     };
     Ok(of((is_secure, is_h2c), server, uri.path()))
 }

@@ -37,10 +37,7 @@ impl Admission {
         let connections = connections.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             free: Arc::new(Semaphore::new(connections)),
-            prefixes: Prefixes {
-                limit: per_prefix,
-                counts: Arc::default(),
-            },
+            prefixes: Prefixes::new(per_prefix),
         }
     }
 
@@ -57,8 +54,9 @@ impl Admission {
     }
 }
 
+/// What the prefixes of clients hold of a resource.
 #[derive(Clone, Debug)]
-struct Prefixes {
+pub(crate) struct Prefixes {
     limit: usize,
     counts: Arc<Mutex<Counts>>,
 }
@@ -69,21 +67,34 @@ struct Counts {
     shares: FairShare,
 }
 
-/// A connection that is counted for its prefix.
+/// A connection, or another unit, that is counted for its prefix.
 #[derive(Debug)]
-struct Counted {
+pub(crate) struct Counted {
     prefix: AddressPrefix,
     prefixes: Prefixes,
 }
 
 impl Prefixes {
+    /// With a limit for each prefix.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            counts: Arc::default(),
+        }
+    }
+
+    /// What all prefixes hold.
+    pub(crate) fn held(&self) -> usize {
+        self.counts().by_prefix.values().sum()
+    }
+
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more connection of this address; `None` if it has reached the limit, or its share while there is room for
     /// `free`.
-    fn count(&self, address: IpAddr, free: usize) -> Option<Counted> {
+    pub(crate) fn count(&self, address: IpAddr, free: usize) -> Option<Counted> {
         let prefix = AddressPrefix::of(address);
         let counts = &mut *self.counts();
         let count = counts.by_prefix.entry(prefix).or_default();

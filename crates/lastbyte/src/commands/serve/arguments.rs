@@ -571,6 +571,19 @@ impl Arguments {
                 )));
             }
         }
+        let routes: Vec<&Place> = self.route.iter().map(|it| &it.place).collect();
+        let sites: Vec<&Place> = self.site.iter().filter_map(|it| it.0.as_ref()).collect();
+        for (name, places) in [("route", routes), ("site", sites)] {
+            let mut rest = places.as_slice();
+            while let [place, others @ ..] = rest {
+                if others.contains(place) {
+                    return Err(Failure::Usage(format!(
+                        "--{name}: `{place}` is given twice (expected once)"
+                    )));
+                }
+                rest = others;
+            }
+        }
         if self.pages.is_some() && self.listen.port() == 0 {
             return wrong("--pages requires a port other than 0 in --listen: pages contain it");
         }

@@ -70,7 +70,11 @@ const NOT_HASHED: [&str; 15] = [
 
 /// All options, each with its values, defaults included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Effective(Vec<(String, Vec<String>)>);
+pub(super) struct Effective {
+    options: Vec<(String, Vec<String>)>,
+    /// Those that a reload applies in part, as they were at the start.
+    started: Vec<(String, Vec<String>)>,
+}
 
 impl Effective {
     fn of(command: &Command, matches: &ArgMatches) -> Self {
@@ -80,13 +84,16 @@ impl Effective {
             let values = values.map(|value| value.to_string_lossy().into_owned());
             Some((key.to_owned(), values.collect()))
         });
-        Self(keys.collect())
+        let options: Vec<(String, Vec<String>)> = keys.collect();
+        let mut started = options.clone();
+        started.retain(|(key, _)| RELOADED_IN_PART.contains(&key.as_str()));
+        Self { options, started }
     }
 
     /// The version of the program and all options that can change responses, a line each: what the hash is of.
     pub(super) fn hashed(&self) -> String {
         let mut text = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
-        for (key, values) in &self.0 {
+        for (key, values) in &self.options {
             if NOT_HASHED.contains(&key.as_str()) {
                 continue;
             }
@@ -98,20 +105,21 @@ impl Effective {
         text
     }
 
-    /// Takes the values that a reload applies from the options that were read. Returns the names of the others that differ.
+    /// Takes the values that a reload applies from the options that were read. Returns the names of the
+    /// others that differ from those in effect, which for options that it applies in part are those of the start.
     pub(super) fn reload(&mut self, read: &Self) -> Vec<String> {
         let mut needs_restart = Vec::new();
-        for ((key, values), (_, new)) in self.0.iter_mut().zip(&read.0) {
-            if values == new {
-                continue;
-            }
+        for ((key, values), (_, new)) in self.options.iter_mut().zip(&read.options) {
             let name = key.as_str();
+            let started = self.started.iter().find(|(of, _)| of == name);
+            let in_effect = started.map_or(&*values, |(_, values)| values);
+            let differs = in_effect != new;
             let is_applied = match name {
                 // A generated certificate is kept.
                 "self-signed" => new != &["true"],
                 _ => RELOADED.contains(&name) && !(KEPT.contains(&name) && new.is_empty()),
             };
-            if !is_applied || RELOADED_IN_PART.contains(&name) {
+            if differs && (started.is_some() || !is_applied) {
                 needs_restart.push(key.clone());
             }
             if is_applied {

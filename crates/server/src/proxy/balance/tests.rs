@@ -2,6 +2,11 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The longest time until a server is tried again.
+fn longest(outs: u32) -> Duration {
+    SECOND * [1, 2, 4, 8, 16, 32][outs.min(5) as usize]
+}
+
 /// What a server is, in the simplest way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Model {
@@ -9,12 +14,12 @@ struct Model {
     failures: u32,
     outs: u32,
     out_until: Option<Duration>,
-    is_on_trial: bool,
+    trial_until: Option<Duration>,
 }
 
 impl Model {
     fn is_up(&self) -> bool {
-        self.out_until.is_none() && !self.is_on_trial
+        self.out_until.is_none() && self.trial_until.is_none()
     }
 }
 
@@ -50,11 +55,16 @@ impl Scene {
             let all = untried.iter().copied();
             all.filter(|it| is(&self.models[*it])).collect()
         };
-        let due = of(&|model| model.out_until.is_some_and(|until| until <= now));
+        let due = of(&|model| {
+            let until = model.out_until.or(model.trial_until);
+            until.is_some_and(|until| until <= now)
+        });
         if let Some(first) = due.first() {
             assert_eq!(chosen, Some((*first, true)), "due");
-            self.models[*first].out_until = None;
-            self.models[*first].is_on_trial = true;
+            let model = &mut self.models[*first];
+            model.outs += u32::from(model.trial_until.is_some());
+            model.out_until = None;
+            model.trial_until = Some(now + longest(model.outs));
         } else {
             let mut candidates = of(&Model::is_up);
             if candidates.is_empty() && may_be_out {
@@ -90,11 +100,11 @@ impl Scene {
         let model = &mut self.models[server];
         model.failures += 1;
         let enough = is_connect || model.failures == 3;
-        if model.is_on_trial || (model.is_up() && enough) {
+        if model.trial_until.is_some() || (model.is_up() && enough) {
             let Health::Out(until) = self.state.servers[server].health else {
                 panic!("{server} is not out");
             };
-            let longest = SECOND * [1, 2, 4, 8, 16, 32][model.outs.min(5) as usize];
+            let longest = longest(model.outs);
             let span = until.saturating_sub(self.now);
             assert!(
                 span > longest / 2 && span <= longest,
@@ -114,8 +124,7 @@ impl Scene {
         self.state.end(server, is_trial, self.now);
         let model = &mut self.models[server];
         model.outstanding -= 1;
-        if is_trial && model.is_on_trial {
-            model.is_on_trial = false;
+        if is_trial && model.trial_until.take().is_some() {
             model.out_until = Some(self.now);
         }
     }
@@ -123,10 +132,10 @@ impl Scene {
     fn check(&self) {
         for (server, model) in self.state.servers.iter().zip(&self.models) {
             assert_eq!(server.outstanding, model.outstanding);
-            let health = match (model.out_until, model.is_on_trial) {
+            let health = match (model.out_until, model.trial_until) {
                 (Some(until), _) => Health::Out(until),
-                (None, true) => Health::Trial,
-                (None, false) => Health::Up,
+                (None, Some(until)) => Health::Trial(until),
+                (None, None) => Health::Up,
             };
             assert_eq!(server.health, health);
         }
@@ -136,7 +145,7 @@ impl Scene {
         };
         for (number, model) in self.models.iter().enumerate() {
             assert!(
-                !model.is_on_trial || trials(number) > 0,
+                model.trial_until.is_none() || trials(number) > 0,
                 "a trial without a request"
             );
         }
@@ -231,6 +240,25 @@ fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
     state.succeed(0);
     state.fail(0, true, now);
     assert!(matches!(state.servers[0].health, Health::Out(until) if until <= now + SECOND));
+}
+
+/// A slow upload, or a response that the server holds back.
+#[test]
+fn a_trial_without_an_outcome_keeps_no_server_out() {
+    let mut state = State::new(2, 7);
+    let tried = Tried::default();
+    state.fail(0, true, Duration::ZERO);
+    let mut now = SECOND;
+    for seconds in [2, 4, 8, 16, 32, 32, 32] {
+        assert_eq!(state.choose(now, tried, false), Some((0, true)));
+        assert_eq!(state.choose(now, tried, false), Some((1, false)));
+        now += SECOND * seconds;
+    }
+    assert_eq!(state.choose(now, tried, false), Some((0, true)));
+    state.succeed(0);
+    // The end of an earlier trial changes nothing.
+    state.end(0, true, now);
+    assert_eq!(state.servers[0].health, Health::Up);
 }
 
 #[test]

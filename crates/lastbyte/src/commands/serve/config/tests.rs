@@ -71,6 +71,16 @@ fn a_reload_takes_only_what_it_applies() {
         let _ = running.reload(&of(after));
         assert_eq!(running, again, "{before} {after}");
     }
+    // What is accepted is that of the start, whatever was read since.
+    let mut running = of("quic-version = \"1\"");
+    for (version, needs_restart) in [
+        ("2", &["quic-version"][..]),
+        ("2", &["quic-version"]),
+        ("1", &[]),
+    ] {
+        let read = of(&format!("quic-version = \"{version}\""));
+        assert_eq!(running.reload(&read), needs_restart, "{version}");
+    }
 }
 
 #[test]
