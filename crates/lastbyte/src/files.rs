@@ -67,9 +67,19 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
+/// Whether a path is read once only: a pipe or another device.
+pub(crate) fn is_read_once(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
 /// Returns an error if the file cannot be opened, or is a folder.
 pub(crate) fn check_readable(path: &Path) -> Result<(), String> {
-    let about = File::open(path).and_then(|file| file.metadata());
+    // A pipe can be opened once, and opening a FIFO waits for a writer.
+    let about = match fs::metadata(path) {
+        Ok(about) if about.is_file() => File::open(path).map(|_| about),
+        about => about,
+    };
     let problem = match about {
         Ok(about) if about.is_dir() => io::Error::from(io::ErrorKind::IsADirectory),
         Ok(_) => return Ok(()),
@@ -218,8 +228,31 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Writes a whole file.
+/// Writes a whole file. An earlier one is replaced atomically, so that a failed or killed command leaves it as it was.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    // A symbolic link stays, and its target is replaced.
+    let target = fs::canonicalize(path);
+    let target = target.as_deref().unwrap_or(path);
+    let about = target.metadata().ok();
+    if about.as_ref().is_some_and(|about| !about.is_file()) {
+        return write_in_place(path, bytes);
+    }
+    let mode = about.map_or(0o666, |about| about.mode() & 0o777);
+    match replace_by(target, bytes, File::options().mode(mode)) {
+        Err(error) if may_write_in_place(&error) => write_in_place(path, bytes),
+        Err(error) => Err(cannot_write(path, &error)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Whether a folder may have no other file beside a writable one: it is not writable, or the other name is too long.
+fn may_write_in_place(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, PermissionDenied};
+    matches!(error.kind(), InvalidFilename | PermissionDenied)
+}
+
+/// Writes to a file or device.
+pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = create(path)?;
     let written = file.write_all(bytes).and_then(|()| file.flush());
     written.map_err(|error| {
@@ -276,12 +309,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.metadata().is_ok_and(|about| !about.is_file()) {
         return write(path, bytes);
     }
-    replace_by(path, bytes, private(&mut File::options()))
+    let replaced = replace_by(path, bytes, private(&mut File::options()));
+    replaced.map_err(|error| cannot_write(path, &error))
 }
 
 /// Replaces a file atomically and durably. Other users can read the new file as their `umask` allows.
 pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    replace_by(path, bytes, &mut File::options())?;
+    let replaced = replace_by(path, bytes, &mut File::options());
+    replaced.map_err(|error| cannot_write(path, &error))?;
     // The new name is durable once its folder is.
     let folder = path
         .parent()
@@ -290,7 +325,7 @@ pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     synced.map_err(|error| cannot_write(path, &error))
 }
 
-fn replace_by(path: &Path, bytes: &[u8], options: &mut fs::OpenOptions) -> Result<(), Failure> {
+fn replace_by(path: &Path, bytes: &[u8], options: &mut fs::OpenOptions) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
@@ -302,11 +337,8 @@ fn replace_by(path: &Path, bytes: &[u8], options: &mut fs::OpenOptions) -> Resul
         file.sync_all()?;
         fs::rename(&new, path)
     });
-    written.map_err(|error| {
-        // A partial file is of no use.
-        let _ = fs::remove_file(&new);
-        cannot_write(path, &error)
-    })
+    // A partial file is of no use.
+    written.inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 /// Locks a file, which is created, until the result is dropped. `None` if another process has the lock.

@@ -860,3 +860,15 @@ fn pictures_are_drawn_beside_the_page() {
     }
     assert!(page.contains(" --seed 1 --replay "));
 }
+
+#[test]
+fn options_of_one_connection_and_experiments_of_one_arm_are_refused() {
+    let folder = folder("ab-refused");
+    for option in [["--plot", "p.html"], ["--qlog", "logs"]] {
+        let words = [&option[..], &["--connections", "12"]].concat();
+        check_failure(&ab(&folder, &words), 2, "(expected --replay SEED)");
+    }
+    let text = "name = \"one\"\nconnections = 6\n[[arms]]\nname = \"a\"\nspec = \"newreno\"\n";
+    fs::write(folder.join("one.toml"), text).expect("a file");
+    check_failure(&ab(&folder, &["one.toml"]), 2, "only the arm `a`");
+}

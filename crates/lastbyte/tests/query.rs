@@ -283,6 +283,7 @@ fn usage_errors_exit_with_2() {
         "--partial _ conns.ndjson",
         "--merge 'reduce(0) { 1 }' conns.ndjson",
         "--input xml _",
+        "--schema=0 conns.ndjson",
         "-o parquet --follow _ conns.ndjson",
         "-o parquet --merge 'count()' conns.ndjson",
         "-o parquet -v _ conns.ndjson",

@@ -864,3 +864,33 @@ fn colours_follow_the_terminal_and_the_environment() {
         assert!(text.contains(colored), "{text}");
     }
 }
+
+/// A failed write leaves the page of an earlier command, and no other file.
+#[test]
+fn a_page_that_cannot_be_written_leaves_the_earlier_one() {
+    let folder = folder("report-full");
+    fs::write(folder.join("a.ndjson"), log(1000)).expect("a log");
+    assert!(
+        lastbyte(&folder, &["report", "a.ndjson"]).status.success(),
+        "a page"
+    );
+    let page = || fs::read(folder.join("report.html")).expect("a page");
+    let earlier = page();
+    let full = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 8; exec \"$0\" report a.ndjson --seed 7",
+        ])
+        .arg(env!("CARGO_BIN_EXE_lastbyte"))
+        .current_dir(&folder)
+        .output()
+        .expect("a shell");
+    check_failure(&full, 1, "cannot write `report.html`");
+    assert!(page() == earlier);
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2);
+    // A symbolic link stays one.
+    std::os::unix::fs::symlink("report.html", folder.join("link.html")).expect("a link");
+    let words = ["report", "a.ndjson", "-o", "link.html", "--seed", "7"];
+    assert!(lastbyte(&folder, &words).status.success());
+    assert!(folder.join("link.html").is_symlink() && page() != earlier);
+}

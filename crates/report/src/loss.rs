@@ -143,6 +143,16 @@ impl LossStudy {
         lastbyte_units::show_bytes(self.sizes.get(size).copied().unwrap_or_default())
     }
 
+    /// Whether a median of a size has an interval.
+    #[must_use]
+    pub fn has_intervals(&self, size: usize) -> bool {
+        let mut arms = 0..self.arms.len();
+        arms.any(|arm| {
+            let mut losses = 0..self.losses.len();
+            losses.any(|loss| self.median(size, arm, loss).interval_ms.is_some())
+        })
+    }
+
     fn chart(&self, size: usize, layout: Size) -> Scene {
         let cells =
             |arm: usize| (0..self.losses.len()).map(move |loss| self.median(size, arm, loss));
@@ -177,7 +187,11 @@ impl LossStudy {
         let mut chart = Chart::new(
             layout,
             &format!("Time to last byte of {} against loss", self.size_name(size)),
-            "Median with its 95 % interval; the vertical axis is logarithmic".to_owned(),
+            if self.has_intervals(size) {
+                "Median with its 95 % interval; the vertical axis is logarithmic".to_owned()
+            } else {
+                "Median; the vertical axis is logarithmic".to_owned()
+            },
             ((0.0, end), (low.log10(), high.log10())),
             &marks,
             &legend,
@@ -194,7 +208,9 @@ impl LossStudy {
             };
             // A median that is not known is a gap.
             let known: Vec<(usize, Median)> = cells(arm).enumerate().collect();
-            for run in known.split(|(_, cell)| cell.median_ms.is_none()) {
+            let is_known = |run: &&[_]| !run.is_empty();
+            let runs = known.split(|(_, cell)| cell.median_ms.is_none());
+            for run in runs.filter(is_known) {
                 let ms =
                     |(loss, cell): &(usize, Median)| Some(place(&chart, *loss, cell.median_ms?));
                 let line: Vec<Place> = run.iter().filter_map(ms).collect();
@@ -206,7 +222,8 @@ impl LossStudy {
                 };
                 chart.line(line, *color, 1.8);
             }
-            for run in known.split(|(_, cell)| cell.interval_ms.is_none()) {
+            let runs = known.split(|(_, cell)| cell.interval_ms.is_none());
+            for run in runs.filter(is_known) {
                 let ends = run.iter().filter_map(|(loss, cell)| {
                     let (low, high) = cell.interval_ms?;
                     Some((place(&chart, *loss, low), place(&chart, *loss, high)))
@@ -226,8 +243,13 @@ impl LossStudy {
         for size in 0..self.sizes.len() {
             let _ = writeln!(
                 body,
-                "<section><h2>{}: median time to last byte, with its 95 % interval</h2>",
-                self.size_name(size)
+                "<section><h2>{}: median time to last byte{}</h2>",
+                self.size_name(size),
+                if self.has_intervals(size) {
+                    ", with its 95 % interval"
+                } else {
+                    ""
+                }
             );
             for (layout, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
                 let drawn = svg::inline(&self.chart(size, layout));

@@ -170,12 +170,28 @@ const PAGE: &str = "report.html";
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let experiment = experiment(arguments, registry)?;
+    if let [only] = &experiment.arms[..] {
+        return Err(Failure::Usage(format!(
+            "the experiment has only the arm `{}` (expected two arms or more)",
+            only.name
+        )));
+    }
     if let Some(seed) = arguments.replay {
         check_seed(arguments, &experiment, seed)?;
         let transfers = transfers(&experiment, seed);
         let qlog = arguments.qlog.as_deref();
         let qlog = qlog.map(|folder| (folder, arguments.force));
         return sim::replay(transfers, &arguments.plot, qlog, arguments.json);
+    }
+    // The parser ignores `requires` beside an option that conflicts with --replay.
+    let of_replay = [
+        ("--plot", !arguments.plot.is_empty()),
+        ("--qlog", arguments.qlog.is_some()),
+    ];
+    if let Some((option, _)) = of_replay.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!(
+            "{option} is of one connection (expected --replay SEED)"
+        )));
     }
     let total = arguments.connections.unwrap_or(experiment.connections);
     if total > CONNECTIONS_MAX {

@@ -60,7 +60,7 @@ shell of `unshare -rn`, after `ip link set lo up`.";
 )]
 pub(crate) struct Arguments {
     /// Address and UDP port to which clients send; port 0 selects a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4443")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4443", value_parser = values::loopback_by_default)]
     listen: SocketAddr,
     /// Address or name, and port, of the server
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4433")]

@@ -158,7 +158,7 @@ pub(crate) struct Arguments {
         value_name = "ROWS",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "0",
+        default_missing_value = ALL_ROWS,
         value_parser = rows,
         overrides_with = "schema",
         conflicts_with_all = ["follow", "partial", "merge", "explain"]
@@ -214,10 +214,17 @@ fn input_format(text: &str) -> Result<InputFormat, &'static str> {
     }
 }
 
-/// A number of rows; 0 stands for all.
+/// A number of rows; without one, 0 stands for all.
 fn rows(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "expected a number of rows")
+    match text.parse() {
+        _ if text == ALL_ROWS => Ok(0),
+        Ok(rows) if rows > 0 => Ok(rows),
+        _ => Err("expected a number of rows above 0"),
+    }
 }
+
+/// The rows of `--schema` without a number.
+const ALL_ROWS: &str = "all";
 
 fn write_bytes(text: &str) -> Result<usize, &'static str> {
     match text.parse() {

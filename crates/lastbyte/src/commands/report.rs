@@ -156,8 +156,15 @@ fn share(text: &str) -> Result<(String, f64), String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if !arguments.merge && requests::is_access_log(&arguments.logs)? {
-        return requests::run(arguments);
+    let logs = &arguments.logs;
+    let mut first = None;
+    if !arguments.merge {
+        let is_access_log;
+        (is_access_log, first) = requests::is_access_log(logs.first())?;
+        requests::check_kind(logs, is_access_log)?;
+        if is_access_log {
+            return requests::run(arguments, inputs_after(logs, first)?);
+        }
     }
     let mut settings = Settings {
         baseline: arguments.baseline.clone(),
@@ -192,7 +199,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         files: Vec::new(),
     };
     if arguments.partial {
-        return partial(&arguments.logs, settings, arguments.bins.is_some());
+        return partial(logs, first, settings, arguments.bins.is_some());
     }
     files::check_page_name("--out", &arguments.out, "; for charts: --svg DIR")?;
     files::check_is_page(&arguments.out)?;
@@ -203,10 +210,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .bins
         .and_then(|bins| NonZeroUsize::new(bins as usize))
     {
-        settings.bins = Some(bins(&arguments.logs, &settings, count)?);
+        settings.bins = Some(bins(logs, &settings, count)?);
     }
     let metric = settings.metric.clone();
-    let comparison = compare(&arguments.logs, settings)?;
+    let comparison = compare_after(logs, first, settings)?;
     warn_absent(comparison.absent());
     if let Some(repeated) = comparison.repeated() {
         notice(format!("warning: {repeated}"));
@@ -276,20 +283,30 @@ pub(crate) fn shell(word: &OsStr) -> String {
 
 /// The limits of bins, from a pass over the logs of its own.
 fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Vec<f64>, Failure> {
-    if logs.iter().any(|log| log.as_os_str() == "-") {
-        return Err(Failure::Usage(
-            "--bins reads the log twice, and stdin can be read once (expected files)".to_owned(),
-        ));
+    let is_once = |log: &&PathBuf| log.as_os_str() == "-" || files::is_read_once(log);
+    if let Some(log) = logs.iter().find(is_once) {
+        let name = match log.to_str() {
+            Some("-") => "stdin".to_owned(),
+            _ => format!("`{}`", log.display()),
+        };
+        return Err(Failure::Usage(format!(
+            "--bins reads the log twice, and {name} can be read once (expected files)"
+        )));
     }
     Comparison::bins(inputs(logs)?, settings, count).map_err(|error| failure(settings, &error))
 }
 
 /// Writes the state of a part to standard output.
-fn partial(logs: &[PathBuf], mut settings: Settings, has_bins: bool) -> Result<ExitCode, Failure> {
+fn partial(
+    logs: &[PathBuf],
+    first: Option<Source>,
+    mut settings: Settings,
+    has_bins: bool,
+) -> Result<ExitCode, Failure> {
     settings.bins = has_bins.then(Vec::new);
     settings.files = names(logs);
     let mut out = io::BufWriter::new(io::stdout());
-    let (refused, absent) = Comparison::partial(inputs(logs)?, &settings, &mut out)
+    let (refused, absent) = Comparison::partial(inputs_after(logs, first)?, &settings, &mut out)
         .map_err(|error| failure(&settings, &error))?;
     warn_absent(&absent);
     let refused = refused.map(|error| failure(&settings, &error));
@@ -312,10 +329,19 @@ fn names(logs: &[PathBuf]) -> Vec<String> {
 }
 
 /// Reads logs.
-pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Comparison, Failure> {
+pub(crate) fn compare(logs: &[PathBuf], settings: Settings) -> Result<Comparison, Failure> {
+    compare_after(logs, None, settings)
+}
+
+fn compare_after(
+    logs: &[PathBuf],
+    first: Option<Source>,
+    mut settings: Settings,
+) -> Result<Comparison, Failure> {
     settings.files = names(logs);
     let of_errors = settings.clone();
-    Comparison::read(inputs(logs)?, settings).map_err(|error| failure(&of_errors, &error))
+    Comparison::read(inputs_after(logs, first)?, settings)
+        .map_err(|error| failure(&of_errors, &error))
 }
 
 /// What a file is, by whatever path.
@@ -361,7 +387,15 @@ impl GivenFiles {
     }
 }
 
+/// An open log.
+type Source = Box<dyn io::Read + Send>;
+
 pub(super) fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    inputs_after(logs, None)
+}
+
+/// The inputs; `first` is the first log if it is open already, since it can be read once.
+fn inputs_after(logs: &[PathBuf], mut first: Option<Source>) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     let mut known = GivenFiles::default();
     for log in logs {
@@ -371,6 +405,10 @@ pub(super) fn inputs(logs: &[PathBuf]) -> Result<Vec<Input>, Failure> {
             inputs.push(Input::new("<stdin>", || {
                 Ok(Box::new(io::stdin()) as Box<dyn io::Read + Send>)
             }));
+            continue;
+        }
+        if let Some(open) = first.take() {
+            inputs.push(Input::new(name, move || Ok(open)));
             continue;
         }
         // A missing file is reported before hours are spent on the others.

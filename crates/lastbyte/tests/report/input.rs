@@ -245,3 +245,27 @@ fn a_page_in_a_file_of_another_format_is_an_error() {
     let expected = "`ab.html` is the name of a file (expected a directory)";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }
+
+/// A pipe is opened and read once.
+#[test]
+fn a_fifo_is_a_log() {
+    let folder = folder("report-fifo");
+    fs::write(folder.join("a.ndjson"), log(1000)).expect("a log");
+    let made = Command::new("mkfifo").arg(folder.join("fifo")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let text = |words: &[&str]| {
+        let writer = Command::new("sh")
+            .args(["-c", "exec cat a.ndjson > fifo"])
+            .current_dir(&folder)
+            .spawn();
+        let output = lastbyte(&folder, words);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(writer.expect("a shell").wait().expect("a code").success());
+        stdout(&output)
+    };
+    let of_file = stdout(&lastbyte(&folder, &["report", "a.ndjson"]));
+    assert_eq!(text(&["report", "fifo"]), of_file);
+    assert_eq!(text(&["query", "count()", "fifo"]), "1000\n");
+    let bins = lastbyte(&folder, &["report", "fifo", "--by", "ttlb", "--bins", "2"]);
+    check_failure(&bins, 2, "`fifo` can be read once");
+}

@@ -82,3 +82,29 @@ fn requests_of_an_access_log_are_compared_by_arm() {
         assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn requests_of_one_arm_are_not_compared() {
+    let folder = folder("report-one-arm");
+    let log = access_log(40).replace("new", "baseline");
+    fs::write(folder.join("access"), log).expect("a log");
+    let output = lastbyte(&folder, &["report", "--metric", "ms", "access"]);
+    super::check_failure(&output, 1, "all requests are of the arm `baseline`");
+}
+
+#[test]
+fn logs_of_two_kinds_are_refused() {
+    let folder = folder("report-kinds");
+    fs::write(folder.join("access"), access_log(40)).expect("a log");
+    let line = "{\"arm\":\"new\",\"ttlb\":200,\"site\":\"here\"}\n";
+    fs::write(folder.join("conns"), line.repeat(40)).expect("a log");
+    for words in [["report", "access", "conns"], ["report", "conns", "access"]] {
+        let output = lastbyte(&folder, &words);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains("`access` is an access log, and `conns` is not"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}

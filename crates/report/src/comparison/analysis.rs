@@ -530,14 +530,20 @@ fn losses(
         let subgroup = place.map_or(Subgroup::All, |site| {
             Subgroup::Site(tally.sites[site].clone())
         });
-        let differences = |z: f64| match &pairs {
-            Some(pairs) => (0..order.len())
-                .map(|arm| {
-                    let arm = (arm > 0).then_some(arm)?;
-                    tests_of::mean_difference_paired(pairs.of(arm, 0), z)
-                })
-                .collect(),
-            None => differences(&loss, z),
+        let differences = |z: f64| -> Vec<Option<Estimate>> {
+            let all = match &pairs {
+                Some(pairs) => (0..order.len())
+                    .map(|arm| {
+                        let arm = (arm > 0).then_some(arm)?;
+                        tests_of::mean_difference_paired(pairs.of(arm, 0), z)
+                    })
+                    .collect(),
+                None => differences(&loss, z),
+            };
+            // If no connection has a loss, that of others is not known to be equal.
+            let has_loss =
+                |one: &Estimate| one.interval.0 < one.interval.1 || one.value.abs() > 0.0;
+            all.into_iter().map(|one| one.filter(has_loss)).collect()
         };
         LossGroup {
             title: place.map_or_else(

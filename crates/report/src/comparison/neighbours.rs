@@ -220,6 +220,6 @@ fn typical(all: &[NeighbourStats]) -> [Option<f64>; 3] {
 /// A path counts as a ratio of rates of at most this.
 pub(super) const RATIO_MAX: f64 = 16.0;
 /// Fewer paths have no intervals of means.
-const PAIRS_MIN: f64 = 30.0;
+pub(super) const PAIRS_MIN: f64 = 30.0;
 /// As many as the simulator's experiments have.
 const KINDS_MAX: usize = 64;

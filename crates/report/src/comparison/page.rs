@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     analysis::{Analysis, Group},
+    balance::{ALARM, By},
     bars,
     figure::{self, Chart, Size, Subject},
     format::{self, count, percent, percent_range},
@@ -92,18 +93,32 @@ fn absent_value() -> String {
 }
 
 /// How connections were assigned to arms. It is known only for an experiment of ours.
-fn assignment(analysis: &Analysis) -> &'static str {
+fn assignment(analysis: &Analysis) -> String {
     let is_known = analysis.dialect == Dialect::Named
         && analysis.experiment.is_some()
         && analysis.settings.arm.is_none()
         && analysis.unpaired.is_none();
-    if analysis.ratio_fails() {
-        "each in one arm, in numbers that random assignment does not give"
-    } else if is_known {
-        "each assigned at random to one arm"
-    } else {
-        "each in one arm; this page assumes that it was assigned at random"
+    let failed = analysis.balance.iter();
+    let failed: Vec<By> = failed
+        .filter(|test| test.adjusted < ALARM)
+        .map(|test| test.by)
+        .collect();
+    if failed.is_empty() {
+        let text = if is_known {
+            "each assigned at random to one arm"
+        } else {
+            "each in one arm; this page assumes that it was assigned at random"
+        };
+        return text.to_owned();
     }
+    // The totals may be as intended, and those of the sites not.
+    let by = if failed.contains(&By::Total) {
+        String::new()
+    } else {
+        let names: Vec<&str> = failed.iter().map(|by| by.name()).collect();
+        format!(" by {}", text::listed(&names))
+    };
+    format!("each in one arm, in numbers{by} that random assignment does not give")
 }
 
 struct Page<'a> {
@@ -170,7 +185,7 @@ impl Page<'_> {
             };
             format!("{} paths, {each}", count(analysis.pairs as u64))
         } else {
-            assignment(analysis).to_owned()
+            assignment(analysis)
         };
         let text = format!(
             "{} of {} relative to {}. {} connections, {kind}.",

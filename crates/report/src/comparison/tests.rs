@@ -482,6 +482,10 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
     );
     // Of loss, in all and at the one site.
     assert_eq!(check_queries(analysis, &text), 2);
+    // Without any loss, an interval of no width is not one.
+    let lossless = text.replace("\"num-packets.lost\":", "\"num-packets.lost\":0,\"other\":");
+    let lossless = read(&lossless, quick()).expect("a report").analysis;
+    assert_eq!(lossless.loss[0].together, [None, None]);
     // As long as one of them is not told of its seed, they are not.
     let without = text.replacen("\"seed\":5,", "", 1);
     assert!(

@@ -8,7 +8,7 @@ use super::{
         ABSENT, count, hundredths, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
-    neighbours::Kind,
+    neighbours::{Kind, PAIRS_MIN},
     paths::Paths,
     power::POWER,
     queries::{PARTS, Subgroup},
@@ -512,6 +512,12 @@ pub(super) fn harm(analysis: &Analysis) -> Vec<String> {
     arms.map(|(arm, one)| {
         if analysis.ratio_fails() {
             return format!("{}: {NO_VERDICT}.", one.name);
+        }
+        if kinds.iter().all(|kind| kind.differences[arm].iter().all(Option::is_none)) {
+            return format!(
+                "{}: no verdict, because there are too few paths for an interval (expected {PAIRS_MIN} or more).",
+                one.name
+            );
         }
         let mut parts = Vec::new();
         let mut equal = Vec::new();

@@ -140,10 +140,17 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
     let small = arms.filter(|(_, times)| times.total() < SMALL);
     let small: Vec<&str> = small.map(|(arm, _)| arm.name.as_str()).collect();
     if !small.is_empty() {
+        let each = if small.len() > 1 { "each of " } else { "" };
         all.push(format!(
-            "Fewer than {SMALL} connections are of {}: too few to show small differences.",
+            "Fewer than {SMALL} connections are of {each}{}: too few to show small differences.",
             listed(&small)
         ));
+    }
+    if analysis.is_paired && !analysis.settings.shares.is_empty() {
+        all.push(
+            "--shares has no effect: connections are paired, and each path is in every arm."
+                .to_owned(),
+        );
     }
     if analysis.without_arm > 0 {
         all.push(format!(

@@ -59,6 +59,12 @@ fn few_transfers_have_no_interval() {
     let cell = study.median(0, 0, 0);
     assert!(cell.median_ms.is_some());
     assert!(cell.interval_ms.is_none());
+    assert!(study.has_intervals(0));
+    for times in &mut study.times {
+        times.truncate(9);
+    }
+    let html = study.html();
+    assert!(!html.contains("95 % interval") && !html.contains("d=\"z\""));
     study.times[0].clear();
     assert_eq!(study.median(0, 0, 0), Median::default());
 }

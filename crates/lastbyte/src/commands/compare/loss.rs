@@ -352,6 +352,9 @@ impl Arguments {
         for (name, text) in texts.chain(names[pictures..].iter().zip(drawn)) {
             files::write(&self.out.join(name), text.as_bytes())?;
         }
+        for warning in &study.warnings {
+            notice(format!("warning: {warning}"));
+        }
         let text = if self.json {
             summary
         } else {
@@ -503,10 +506,15 @@ impl Arguments {
         let mut study = LossStudy {
             title: "Time to last byte against loss".to_owned(),
             subtitle: format!(
-                "{}, simulated{}; {} simulated transfers for each point, seed {}",
+                "{}, simulated{}; {}{} simulated transfers for each point, seed {}",
                 self.network,
                 if self.real.is_some() {
                     " and measured"
+                } else {
+                    ""
+                },
+                if times.len() < jobs.len() {
+                    "at most "
                 } else {
                     ""
                 },
@@ -555,15 +563,17 @@ impl Arguments {
     fn table(&self, study: &LossStudy) -> String {
         let mut text = String::new();
         let width = study.arms.iter().map(String::len).max().unwrap_or_default();
-        // Writing to a `String` cannot fail.
-        for warning in &study.warnings {
-            let _ = writeln!(text, "{warning}");
-        }
         for (size, bytes) in study.sizes.iter().enumerate() {
+            // Writing to a `String` cannot fail.
             let _ = writeln!(
                 text,
-                "{}: median time to last byte, with its 95 % interval",
-                units::show_bytes(*bytes)
+                "{}: median time to last byte{}",
+                units::show_bytes(*bytes),
+                if study.has_intervals(size) {
+                    ", with its 95 % interval"
+                } else {
+                    ""
+                }
             );
             for (loss, share) in study.losses.iter().enumerate() {
                 for (arm, name) in study.arms.iter().enumerate() {

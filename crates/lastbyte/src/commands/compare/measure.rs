@@ -70,7 +70,7 @@ pub(super) fn isolate() -> Result<(), Failure> {
     if env::var_os(OWN_NETWORK).is_some() {
         ip(&["link", "set", "lo", "up"])?;
         // A connection does not start with what an earlier one has measured.
-        return files::write(METRICS.as_ref(), b"1\n");
+        return files::write_in_place(METRICS.as_ref(), b"1\n");
     }
     let cannot = |error| Failure::Run(format!("cannot run `unshare`: {error}"));
     let is_root = geteuid().is_root();

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 use std::{
-    io::{self, BufRead as _},
+    io::{self, BufRead as _, BufReader},
     path::PathBuf,
     process::ExitCode,
 };
@@ -14,24 +14,33 @@ use lastbyte_report::{
 };
 use serde_json::json;
 
-use super::{Arguments, RATIO_FAILS, inputs, threads};
+use super::{Arguments, RATIO_FAILS, Source, inputs, threads};
 use crate::{
     failure::Failure,
+    files,
     table::Table,
     terminal::{notice, print},
 };
 
-/// Whether the first line of the first log is of a request. Standard input is not consumed.
-pub(super) fn is_access_log(logs: &[PathBuf]) -> Result<bool, Failure> {
-    let Some(first) = logs.first() else {
-        return Ok(false);
+/// Whether the first line of a log is of a request, and the open log if it can be read once. Standard input is not consumed.
+pub(super) fn is_access_log(log: Option<&PathBuf>) -> Result<(bool, Option<Source>), Failure> {
+    let Some(log) = log else {
+        return Ok((false, None));
     };
-    let inputs = if first.as_os_str() == "-" {
+    let mut open: Option<Source> = None;
+    let inputs = if log.as_os_str() == "-" {
         let mut input = io::stdin().lock();
         let start = input.fill_buf().map_err(Failure::run)?;
         vec![Input::from_bytes("<stdin>", start.to_vec())]
+    } else if files::is_read_once(log) {
+        let name = log.display().to_string();
+        let cannot = |error| Failure::Usage(format!("cannot read `{name}`: {error}"));
+        let mut input = BufReader::new(files::open(log).map_err(cannot)?);
+        let start = input.fill_buf().map_err(cannot)?.to_vec();
+        open = Some(Box::new(input));
+        vec![Input::from_bytes(name, start)]
     } else {
-        inputs(std::slice::from_ref(first))?
+        inputs(std::slice::from_ref(log))?
     };
     let options = Options {
         threads: 1,
@@ -44,10 +53,30 @@ pub(super) fn is_access_log(logs: &[PathBuf]) -> Result<bool, Failure> {
         is_request = row.first().and_then(Value::as_str) == Some("request");
         ControlFlow::Break(())
     });
-    Ok(is_request)
+    Ok((is_request, open))
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+/// Returns an error if the other logs are not of the kind of the first. Only files are looked at.
+pub(super) fn check_kind(logs: &[PathBuf], is_access: bool) -> Result<(), Failure> {
+    let others = logs.iter().skip(1);
+    for log in others.filter(|log| log.as_os_str() != "-" && !files::is_read_once(log)) {
+        if is_access_log(Some(log))?.0 != is_access {
+            let (one, other) = if is_access {
+                (&logs[0], log)
+            } else {
+                (log, &logs[0])
+            };
+            return Err(Failure::Usage(format!(
+                "`{}` is an access log, and `{}` is not (expected logs of one kind)",
+                one.display(),
+                other.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, Failure> {
     let unused = [
         ("--out", arguments.out.as_os_str() != "report.html"),
         ("--partial", arguments.partial),
@@ -73,11 +102,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         replicates: arguments.resamples as usize,
         threads: threads(arguments.jobs),
     };
-    let read = Requests::read(inputs(&arguments.logs)?, &settings);
+    let read = Requests::read(logs, &settings);
     let requests = read.map_err(|error| match error {
         Error::Unreadable(_) | Error::Empty(_) => Failure::run(error),
         _ => Failure::usage(error),
     })?;
+    if let [only] = &requests.arms[..] {
+        return Err(Failure::Run(format!(
+            "all requests are of the arm `{}`, so there is nothing to compare it with (expected two arms or more)",
+            only.name
+        )));
+    }
     if requests.left_out > 0 {
         notice(format!(
             "note: {} requests without an arm or a value are left out",
@@ -140,12 +175,7 @@ fn table(requests: &Requests, metric: &str) -> String {
         arm.percentiles[share].map_or_else(|| ABSENT.to_owned(), number)
     };
     let success = |arm: &ArmRequests| format!("{:.3} %", arm.success * 100.0);
-    let shown: &[ArmRequests] = if others.is_empty() {
-        std::slice::from_ref(base)
-    } else {
-        others
-    };
-    for arm in shown {
+    for arm in others {
         let mut table = Table::new(["", &base.name, &arm.name, "change", "95 % interval"]);
         let mut row = |name: String, of: &dyn Fn(&ArmRequests) -> String, change: [String; 2]| {
             let [change, interval] = change;

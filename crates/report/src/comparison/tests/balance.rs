@@ -54,6 +54,11 @@ fn arms_that_are_out_of_balance_by_site_have_no_verdict() {
         ),
         "{warnings:?}"
     );
+    assert!(
+        comparison
+            .html()
+            .contains("in numbers by site that random assignment does not give")
+    );
     // The pooled estimate compares the sites, the stratified one the arms.
     let one = analysis.stratified[1].expect("an estimate");
     assert!(one.pooled.interval.0 > 0.3 && one.disagree(), "{one:?}");

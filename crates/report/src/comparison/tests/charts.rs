@@ -89,7 +89,7 @@ fn too_few_connections_for_intervals_have_no_verdict() {
     let sentences = |connections: usize| {
         let comparison = read(&apart(connections, |_| 1.5), quick()).expect("a report");
         let notes = comparison.notes();
-        let said = "Fewer than 200 connections are of baseline and new: too few to show small differences.";
+        let said = "Fewer than 200 connections are of each of baseline and new: too few to show small differences.";
         assert!(notes.iter().any(|note| note == said), "{notes:?}");
         comparison.sentences()[0].clone()
     };

@@ -145,3 +145,13 @@ fn odd_values_of_neighbours_are_left_out() {
     let comparison = read(&text, quick()).expect("a report");
     assert!(comparison.analysis.neighbours.is_none());
 }
+
+#[test]
+fn few_paths_have_no_verdict_about_harm() {
+    let text: String = log_of().split_inclusive('\n').take(40).collect();
+    let comparison = read(&text, quick()).expect("a report");
+    let expected =
+        "new: no verdict, because there are too few paths for an interval (expected 30 or more).";
+    assert_eq!(comparison.harm(), [expected]);
+    assert!(comparison.html().contains(expected));
+}
