@@ -157,6 +157,9 @@ fn share(text: &str) -> Result<(String, f64), String> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let logs = &arguments.logs;
+    if arguments.bins.is_some() && !arguments.partial {
+        check_read_twice(logs)?;
+    }
     let mut first = None;
     if !arguments.merge {
         let is_access_log;
@@ -281,8 +284,8 @@ pub(crate) fn shell(word: &OsStr) -> String {
     }
 }
 
-/// The limits of bins, from a pass over the logs of its own.
-fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Vec<f64>, Failure> {
+/// Returns an error if a log cannot be read twice.
+fn check_read_twice(logs: &[PathBuf]) -> Result<(), Failure> {
     let is_once = |log: &&PathBuf| log.as_os_str() == "-" || files::is_read_once(log);
     if let Some(log) = logs.iter().find(is_once) {
         let name = match log.to_str() {
@@ -293,6 +296,11 @@ fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Ve
             "--bins reads the log twice, and {name} can be read once (expected files)"
         )));
     }
+    Ok(())
+}
+
+/// The limits of bins, from a pass over the logs of its own.
+fn bins(logs: &[PathBuf], settings: &Settings, count: NonZeroUsize) -> Result<Vec<f64>, Failure> {
     Comparison::bins(inputs(logs)?, settings, count).map_err(|error| failure(settings, &error))
 }
 

@@ -153,5 +153,5 @@ fn few_paths_have_no_verdict_about_harm() {
     let expected =
         "new: no verdict, because there are too few paths for an interval (expected 30 or more).";
     assert_eq!(comparison.harm(), [expected]);
-    assert!(comparison.html().contains(expected));
+    assert!(comparison.html().contains("too few paths for an interval"));
 }
