@@ -72,7 +72,7 @@ const NOT_HASHED: [&str; 15] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Effective {
     options: Vec<(String, Vec<String>)>,
-    /// Those that a reload applies in part, as they were at the start.
+    /// Options that a reload applies in part, as they were at the start.
     started: Vec<(String, Vec<String>)>,
 }
 
