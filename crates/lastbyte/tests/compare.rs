@@ -158,7 +158,7 @@ fn transfers_with_loss_that_are_not_complete_name_the_arm_and_the_network() {
     let more = ["--runs", "2", "--arm", "2", "--arm", "3"];
     let output = compare(&folder, &[&words[..], &more].concat());
     assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stderr);
     let warning = "HTTP/2: 2 of 2 transfers over 56kbit/400ms were not complete after 600 s";
     assert!(text.contains(warning), "{text}");
 }
