@@ -23,7 +23,7 @@ use lastbyte_udp::{Options, Socket};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Connections to take the mean of.
-const COUNT: usize = 64;
+const COUNT: usize = 256;
 /// Bytes of a connection that is idle after the handshake, at most.
 const IDLE_MAX: usize = 11_300;
 /// Bytes of one with a request that waits for its answer, at most.
