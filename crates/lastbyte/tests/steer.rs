@@ -140,6 +140,11 @@ impl Ramp {
     }
 }
 
+fn write_plan_with_state(folder: &Path, state: &str) {
+    let plan = PLAN.replace("[plan]", &format!("[plan]\nstate = '{state}'"));
+    fs::write(folder.join("ramp.toml"), plan).expect("room");
+}
+
 /// Lets a ramp have started in 2020.
 fn began(folder: &Path, state: &str) {
     let path = folder.join(state).join("decisions.ndjson");
@@ -568,8 +573,7 @@ fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
 #[test]
 fn a_server_with_a_plan_ramps_by_its_own_log() {
     let mut ramp = Ramp::new("steer-by-serve");
-    let plan = PLAN.replace("[plan]", "[plan]\nstate = 'served'");
-    fs::write(ramp.folder.join("ramp.toml"), plan).expect("room");
+    write_plan_with_state(&ramp.folder, "served");
     // The start is that of `steer`, with the same state; a server continues it.
     let started = lastbyte(&ramp.folder, &["steer", "--plan", "ramp.toml"]);
     assert!(started.status.success(), "{}", stderr(&started));
@@ -667,11 +671,7 @@ fn a_server_refuses_a_plan_without_a_directory() {
     assert_eq!(output.status.code(), Some(2));
     let expected = "`ramp.toml`: a table `[plan]` (expected `state` in it, a directory for the decisions; or experiment.toml, which `lastbyte steer` writes)";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
-    fs::write(
-        folder.join("ramp.toml"),
-        PLAN.replace("[plan]", "[plan]\nstate = ''"),
-    )
-    .expect("room");
+    write_plan_with_state(&folder, "");
     let output = lastbyte(&folder, &options);
     assert!(
         stderr(&output).contains("`plan.state`: empty (expected the name of a directory)"),
@@ -684,8 +684,7 @@ fn a_server_refuses_a_plan_without_a_directory() {
 #[test]
 fn a_stop_that_cannot_be_recorded_takes_the_arm_away() {
     let folder = folder("steer-unrecorded");
-    let plan = PLAN.replace("[plan]", "[plan]\nstate = 'served'");
-    fs::write(folder.join("ramp.toml"), plan).expect("room");
+    write_plan_with_state(&folder, "served");
     let options = [
         "--self-signed",
         "--experiment",

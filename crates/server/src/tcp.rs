@@ -43,6 +43,8 @@ mod plain;
 mod request;
 mod request_body;
 mod stalled;
+#[cfg(test)]
+mod test_tls;
 pub(crate) mod threads;
 mod transport;
 mod tunnel;

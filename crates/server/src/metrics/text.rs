@@ -178,25 +178,39 @@ fn of_ramp(text: &mut Text, ramp: &RampStatus) {
     for (arm, share) in &ramp.shares {
         text.value(name, &[experiment, ("arm", arm)], share);
     }
-    let name = "lastbyte_experiment_stage";
-    text.metric(name, "gauge", "Stage of the ramp, from 1.");
-    text.value(name, &[experiment], ramp.stage);
     let name = "lastbyte_experiment_decision";
     text.metric(name, "gauge", "The last decision, as a label.");
     text.value(name, &[experiment, ("action", &ramp.action)], 1);
-    let name = "lastbyte_experiment_over";
-    text.metric(name, "gauge", "Whether no other decision follows.");
-    text.value(name, &[experiment], u8::from(ramp.is_over));
-    let name = "lastbyte_experiment_looks_total";
-    text.metric(name, "counter", "Looks at the logs since the ramp started.");
-    text.value(name, &[experiment], ramp.looks);
-    let name = "lastbyte_experiment_last_look_timestamp_seconds";
-    text.metric(
-        name,
-        "gauge",
-        "Time of the last look, in seconds since 1970.",
-    );
-    text.value(name, &[experiment], ramp.looked_at);
+    for (name, kind, help, value) in [
+        (
+            "stage",
+            "gauge",
+            "Stage of the ramp, from 1.",
+            ramp.stage as u64,
+        ),
+        (
+            "over",
+            "gauge",
+            "Whether no other decision follows.",
+            ramp.is_over.into(),
+        ),
+        (
+            "looks_total",
+            "counter",
+            "Looks at the logs since the ramp started.",
+            ramp.looks,
+        ),
+        (
+            "last_look_timestamp_seconds",
+            "gauge",
+            "Time of the last look, in seconds since 1970.",
+            ramp.looked_at,
+        ),
+    ] {
+        let name = format!("lastbyte_experiment_{name}");
+        text.metric(&name, kind, help);
+        text.value(&name, &[experiment], value);
+    }
 }
 
 fn of_connections(

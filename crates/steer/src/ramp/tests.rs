@@ -18,6 +18,28 @@ fn plan() -> RampPlan {
     }
 }
 
+/// Lines that do not count, like this one otherwise.
+fn uncounted(line: Line<'_>) -> [Line<'_>; 4] {
+    [
+        Line {
+            experiment: None,
+            ..line
+        },
+        Line {
+            config: Some("00ff-2"),
+            ..line
+        },
+        Line {
+            arm: Some("c"),
+            ..line
+        },
+        Line {
+            time_ms: None,
+            ..line
+        },
+    ]
+}
+
 /// A log as a server writes it.
 struct Log {
     plan: RampPlan,
@@ -233,17 +255,9 @@ fn lines_of_other_experiments_epochs_and_times_do_not_count() {
     };
     log.plan.min_size = 0;
     log.add(&line);
-    for other in [
+    let others = [
         Line {
             experiment: Some("y"),
-            ..line
-        },
-        Line {
-            experiment: None,
-            ..line
-        },
-        Line {
-            config: Some("00ff-2"),
             ..line
         },
         Line {
@@ -259,18 +273,11 @@ fn lines_of_other_experiments_epochs_and_times_do_not_count() {
             ..line
         },
         Line {
-            arm: Some("c"),
-            ..line
-        },
-        Line {
-            time_ms: None,
-            ..line
-        },
-        Line {
             time_ms: Some(u64::MAX),
             ..line
         },
-    ] {
+    ];
+    for other in others.into_iter().chain(uncounted(line)) {
         log.add(&other);
     }
     log.plan.min_size = 10;
@@ -318,28 +325,11 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
         };
         let config = format!("{number:x}-1");
         // Lines of all kinds that do not count, in both parts.
-        let others = [
-            Line {
-                experiment: None,
-                ..line
-            },
-            Line {
-                config: Some("00ff-2"),
-                ..line
-            },
-            Line {
-                arm: Some("c"),
-                ..line
-            },
-            Line {
-                time_ms: None,
-                ..line
-            },
-            Line {
-                size: Some(9),
-                ..line
-            },
-        ];
+        let short = Line {
+            size: Some(9),
+            ..line
+        };
+        let others = uncounted(line).into_iter().chain([short]);
         let of_kind = (number % 7) as usize;
         let line = Line {
             config: if number % 20 == 0 {
@@ -349,9 +339,9 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
             },
             ..line
         };
-        for line in others.get(of_kind).into_iter().chain([&line]) {
-            whole.add(line, &subject(&plan), &epochs, 1000 * HOUR_MS);
-            parts[usize::from(number > 60)].add(line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+        for line in others.skip(of_kind).take(1).chain([line]) {
+            whole.add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
+            parts[usize::from(number > 60)].add(&line, &subject(&plan), &epochs, 1000 * HOUR_MS);
         }
     }
     let [mut first, second] = parts;

@@ -19,12 +19,12 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
 use super::*;
 use crate::{
-    Arms, FullResponse, Handler, HandlerResponse, Identity, Peer, Sites,
+    Arms, FullResponse, Handler, HandlerResponse, Peer, Sites,
     arms::ArmsInUse,
     budget::{self, Budget},
     date::DateField,
     exchange::Exchange,
-    tcp::{Counts, Limits},
+    tcp::{Counts, Limits, test_tls::configurations},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -77,23 +77,7 @@ struct Server {
 
 impl Server {
     fn new(limits: Limits) -> Self {
-        let identity = Identity::self_signed(&["localhost".into()], 20_778).expect("an identity");
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(identity.chain[0].clone()).expect("a certificate");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(identity.chain, identity.key)
-            .expect("a key");
-        // The client reads none during the handshake, and they may not fit into the socket.
-        tls.send_tls13_tickets = 0;
-        let client = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let (tls, client) = configurations();
         let exchanges = Exchanges::default();
         let stop = watch::Sender::new(false);
         let config = Config::new("cubic".parse().expect("a spec"));
@@ -260,6 +244,12 @@ async fn settle() {
     }
 }
 
+/// Lets this time pass, in which all that is due happens.
+async fn pass(span: Duration) {
+    // The clock of `run` is virtual.
+    time::sleep(span).await;
+}
+
 /// In virtual time.
 fn run(test: impl Future<Output = ()>) {
     let runtime = runtime::Builder::new_current_thread()
@@ -278,13 +268,13 @@ fn a_new_http1_connection_is_served_for_a_second_of_a_shutdown() {
         let silent = server.connect(false, 1 << 16).await;
         settle().await;
         server.shut_down();
-        time::sleep(ALMOST).await;
+        pass(ALMOST).await;
         assert!(!silent.serving.is_finished());
         asking.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
         let text = asking.text().await;
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
         assert!(text.contains("\r\nconnection: close\r\n"), "{text}");
-        time::sleep(2 * TENTH).await;
+        pass(2 * TENTH).await;
         assert!(asking.serving.is_finished() && silent.serving.is_finished());
     });
 }
@@ -303,10 +293,10 @@ fn an_http1_connection_is_served_for_a_second_after_a_response_that_ends_in_a_sh
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
         assert!(!text.contains("connection: close"), "{text}");
         server.shut_down();
-        time::sleep(ALMOST).await;
+        pass(ALMOST).await;
         exchange.outgoing.end(None).await.expect("it is open");
         assert_eq!(client.text().await, "0\r\n\r\n");
-        time::sleep(ALMOST).await;
+        pass(ALMOST).await;
         client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
         let text = client.text().await;
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
@@ -331,7 +321,7 @@ fn rfc9113_6_8_a_new_http2_connection_has_a_second_for_its_first_request_in_a_sh
         server.shut_down();
         let has = |frames: &[(u8, u8, usize)], wanted| frames.iter().any(|it| it.0 == wanted);
         assert!(has(&used.frames().await, GOAWAY));
-        time::sleep(ALMOST).await;
+        pass(ALMOST).await;
         for client in [&mut asking, &mut silent] {
             let frames = client.frames().await;
             assert!(!has(&frames, GOAWAY), "{frames:?}");
@@ -339,7 +329,7 @@ fn rfc9113_6_8_a_new_http2_connection_has_a_second_for_its_first_request_in_a_sh
         asking.send(&get(1, "/")).await;
         let frames = asking.frames().await;
         assert!(has(&frames, HEADERS) && has(&frames, GOAWAY), "{frames:?}");
-        time::sleep(2 * TENTH).await;
+        pass(2 * TENTH).await;
         let frames = silent.frames().await;
         assert!(has(&frames, GOAWAY), "{frames:?}");
     });
@@ -360,7 +350,7 @@ fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() 
         server.shut_down();
         while !client.serving.is_finished() {
             client.read_once().await;
-            time::sleep(SECOND * 3 / 2).await;
+            pass(SECOND * 3 / 2).await;
         }
         let received = [std::mem::take(&mut client.received), client.read().await].concat();
         let data = frames(&received).into_iter().filter(|frame| frame.0 == 0);

@@ -14,15 +14,13 @@ use tokio::{
     runtime,
     task::yield_now,
 };
-use tokio_rustls::{TlsAcceptor, TlsConnector, client, rustls};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
 use super::*;
-use crate::{
-    identity::Identity,
-    tcp::{
-        http2::stream::Sending,
-        turns::{ROOM, Turn},
-    },
+use crate::tcp::{
+    http2::stream::Sending,
+    test_tls::configurations,
+    turns::{ROOM, Turn},
 };
 
 const PIECE: usize = 16 << 10;
@@ -130,29 +128,13 @@ async fn connected(
     client::TlsStream<DuplexStream>,
     Arc<Counts>,
 ) {
-    let identity = Identity::self_signed(&["localhost".into()], 20_778).expect("an identity");
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(identity.chain[0].clone()).expect("a certificate");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(identity.chain, identity.key)
-        .expect("a key");
-    // The client reads none before it has sent its requests, and they may not fit into the socket.
-    tls.send_tls13_tickets = 0;
+    let (tls, client) = configurations();
     let (near, far) = duplex(room);
     let counts = Arc::<Counts>::default();
     let stream = Counted {
         stream: near,
         counts: Arc::clone(&counts),
     };
-    let client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
     let name = "localhost".try_into().expect("a name");
     let accepted = tokio::spawn(TlsAcceptor::from(Arc::new(tls)).accept(stream));
     let client = TlsConnector::from(Arc::new(client)).connect(name, far);
