@@ -166,9 +166,9 @@ impl Ramp {
         })
     }
 
-    /// Whether the arm has connections.
+    /// Whether the arm has connections. It has those of the first stage while another process starts the ramp.
     fn has_arm(&self) -> bool {
-        self.look.as_ref().is_some_and(|look| look.share > 0.0)
+        self.look.as_ref().is_none_or(|look| look.share > 0.0)
     }
 }
 
