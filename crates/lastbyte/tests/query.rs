@@ -268,6 +268,16 @@ fn standard_input_has_a_name() {
 }
 
 #[test]
+fn fields_of_standard_input_are_listed() {
+    let folder = folder("query-schema-stdin");
+    for words in ["--schema", "--schema -"] {
+        let command = format!("printf '{{\"ttlb\":5}}\\n' | lastbyte query {words}");
+        let (text, errors) = run_once(&folder, &command);
+        assert!(text.contains("\"min\":5"), "{words}: {text}{errors}");
+    }
+}
+
+#[test]
 fn usage_errors_exit_with_2() {
     let folder = folder("query-usage");
     for words in [

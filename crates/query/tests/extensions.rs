@@ -309,6 +309,10 @@ fn errors_of_invalid_queries_suggest_a_correction() {
             "query:1:3: a reducer's result is known at the end of input only, so `+` cannot work on it: do it in the next stage, as in `count() >> 1 + _`",
         ),
         (
+            "select(_[\"a\"] > 1) | count()",
+            "query:1:20: `|` does not join stages (expected `>>`, as in `select(_[\"ttlb\"] > 100) >> count()`)",
+        ),
+        (
             "$FILENAME = 1",
             "query:1:1: $FILENAME is a read-only variable (NameError)",
         ),

@@ -89,7 +89,7 @@ fn wrong_arguments_are_errors() {
             "bucket(_[\"a\"], \"5x\")",
             "bucket expects a positive width, as in 100, \"5m\" or \"1h\" (ms, s, m, h, d): \"5x\" (ArgumentError)",
         ),
-        ("bucket(_[\"a\"], 0)", "histogram expects a positive width"),
+        ("bucket(_[\"a\"], 0)", "bucket expects a positive width"),
         (
             "bucket(_[\"a\"], \"99999999999999999999d\")",
             "bucket expects a positive width",

@@ -180,7 +180,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'V', long, action = clap::ArgAction::Version)]
     version: Option<bool>,
     /// Query, and files to read (none or `-`: stdin)
-    #[arg(required = true, value_name = "QUERY [FILE]…")]
+    #[arg(required_unless_present = "schema", value_name = "QUERY [FILE]…")]
     words: Vec<String>,
 }
 

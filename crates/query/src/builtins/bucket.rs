@@ -4,7 +4,7 @@ use crate::class::Class;
 use crate::names::M;
 use crate::reducers::histogram::Histogram;
 use crate::value::Value;
-use crate::value::exception::{Eval, argument_error, no_conversion};
+use crate::value::exception::{Eval, Flow, argument_error, no_conversion};
 use crate::value::inspect::inspect;
 use crate::value::time::{Time, Zone};
 use crate::vm::Vm;
@@ -22,12 +22,7 @@ pub(super) fn bucket(vm: &mut Vm, value: &Value, width: &Value) -> Eval {
     let Value::Str(text) = width else {
         return of_number(value, width);
     };
-    let milliseconds = duration(&text.get()).ok_or_else(|| {
-        argument_error(format!(
-            "bucket expects a positive width, as in 100, \"5m\" or \"1h\" (ms, s, m, h, d): {}",
-            inspect(width)
-        ))
-    })?;
+    let milliseconds = duration(&text.get()).ok_or_else(|| invalid(width))?;
     match value {
         Value::Time(time) => Ok(Value::Time(Rc::new(start(time, milliseconds).like(time)))),
         Value::Str(_) => {
@@ -50,8 +45,15 @@ fn of_number(value: &Value, width: &Value) -> Eval {
     if value.is_nil() {
         return Ok(Value::Nil);
     }
-    let buckets = Histogram::new(Some(width))?;
+    let buckets = Histogram::new(Some(width)).map_err(|_| invalid(width))?;
     Ok(buckets.bound(buckets.index(value)?))
+}
+
+fn invalid(width: &Value) -> Box<Flow> {
+    argument_error(format!(
+        "bucket expects a positive width, as in 100, \"5m\" or \"1h\" (ms, s, m, h, d): {}",
+        inspect(width)
+    ))
 }
 
 fn start(time: &Time, milliseconds: i64) -> Time {

@@ -233,6 +233,11 @@ impl Lower {
     }
 
     fn refuse_reducer(&self, at: &prism::Location<'_>, name: &str, side: &str) -> Lowered {
+        if name == "|" {
+            // As in jq and shells.
+            let text = "`|` does not join stages (expected `>>`, as in `select(_[\"ttlb\"] > 100) >> count()`)";
+            return self.fail(at, text.to_owned());
+        }
         let operator = !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let example = match (operator, side) {
             (true, "before") => format!("`count() >> _ {name} 1`"),
