@@ -11,7 +11,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, BufWriter, Read, Write},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -237,8 +237,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if about.as_ref().is_some_and(|about| !about.is_file()) {
         return write_in_place(path, bytes);
     }
-    let mode = about.map_or(0o666, |about| about.mode() & 0o777);
-    match replace_by(target, bytes, File::options().mode(mode)) {
+    match replace_by(target, bytes, PUBLIC) {
         Err(error) if may_write_in_place(&error) => write_in_place(path, bytes),
         Err(error) => Err(cannot_write(path, &error)),
         Ok(()) => Ok(()),
@@ -303,19 +302,19 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }
 
-/// Replaces a file atomically. Only its owner can read the new file. A path that is not a regular file, such as a device, is
+/// Replaces a file atomically. Only its owner can read a new file; an earlier one of this user keeps its mode. A path that is not a regular file, such as a device, is
 /// written to instead.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.metadata().is_ok_and(|about| !about.is_file()) {
         return write(path, bytes);
     }
-    let replaced = replace_by(path, bytes, private(&mut File::options()));
+    let replaced = replace_by(path, bytes, PRIVATE);
     replaced.map_err(|error| cannot_write(path, &error))
 }
 
-/// Replaces a file atomically and durably. Other users can read the new file as their `umask` allows.
+/// Replaces a file atomically and durably. An earlier one keeps its mode; that of a new one is what the `umask` allows.
 pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let replaced = replace_by(path, bytes, &mut File::options());
+    let replaced = replace_by(path, bytes, PUBLIC);
     replaced.map_err(|error| cannot_write(path, &error))?;
     // The new name is durable once its folder is.
     let folder = path
@@ -325,14 +324,33 @@ pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     synced.map_err(|error| cannot_write(path, &error))
 }
 
-fn replace_by(path: &Path, bytes: &[u8], options: &mut fs::OpenOptions) -> io::Result<()> {
+/// The mode of a new file that other users may read, before the `umask`.
+const PUBLIC: u32 = 0o666;
+/// The mode of a new file that only its owner can read.
+const PRIVATE: u32 = 0o600;
+
+/// Replaces a file, which keeps its mode whatever the `umask`, or creates one with `mode`. Another user's file keeps its mode only
+/// if what is written is public.
+fn replace_by(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let old = fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_file);
+    let old = old.map(|about| (about.mode() & 0o777, about.uid()));
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     // A killed process may have left this file behind. `create_new` below neither follows nor opens an existing one.
     let _ = fs::remove_file(&new);
-    let opened = options.write(true).create_new(true).open(&new);
+    // No more is permitted at any time than in the end.
+    let first = old.map_or(mode, |(kept, _)| mode & kept);
+    let mut options = File::options();
+    let opened = options.write(true).create_new(true).mode(first).open(&new);
     let written = opened.and_then(|mut file| {
+        if let Some((kept, owner)) = old
+            && (mode == PUBLIC || owner == file.metadata()?.uid())
+        {
+            file.set_permissions(fs::Permissions::from_mode(kept))?;
+        }
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&new, path)
@@ -387,5 +405,8 @@ impl Names {
 
 /// Restricts the permissions of a new file to its owner.
 fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
-    options.mode(0o600)
+    options.mode(PRIVATE)
 }
+
+#[cfg(test)]
+mod tests;

@@ -882,9 +882,8 @@ impl Application for Http3Load<'_> {
                     client.phase = Phase::Open;
                     client.was_open = true;
                     let is_resumed = connection.session().is_resumed() == Some(true);
-                    let is_measured = self.state.is_measuring(now);
                     let recorder = &mut self.state.recorder;
-                    recorder.on_connected(client.started, now, Some(is_resumed), is_measured);
+                    recorder.on_connected(client.started, now, Some(is_resumed));
                 }
                 Event::HandshakeConfirmed => {
                     let client = &mut self.clients[index];

@@ -50,8 +50,6 @@ pub struct Counts {
     pub connect_failed: u64,
     /// Established connections that ended before the run did.
     pub disconnected: u64,
-    /// TLS handshakes that were completed in the measured time.
-    pub handshakes: u64,
     /// Full TLS handshakes, over the whole run.
     pub full_handshakes: u64,
     /// Handshakes that resumed a TLS session, over the whole run.
@@ -92,7 +90,6 @@ impl Counts {
             connected,
             connect_failed,
             disconnected,
-            handshakes,
             full_handshakes,
             resumed_handshakes,
             early_data_accepted,
@@ -123,7 +120,6 @@ impl Counts {
             (&mut self.connected, connected),
             (&mut self.connect_failed, connect_failed),
             (&mut self.disconnected, disconnected),
-            (&mut self.handshakes, handshakes),
             (&mut self.full_handshakes, full_handshakes),
             (&mut self.resumed_handshakes, resumed_handshakes),
             (&mut self.early_data_accepted, early_data_accepted),
@@ -216,6 +212,8 @@ pub struct Recorder {
     pub rates: Vec<f64>,
     /// Errors, with their counts.
     pub errors: BTreeMap<String, u64>,
+    /// When the first TLS handshake started, and when the last one was complete.
+    pub handshakes: Option<(Time, Time)>,
     /// When the last response ended.
     pub last: Option<Time>,
     /// Latencies and failures over time.
@@ -326,20 +324,32 @@ impl Recorder {
     }
 
     /// A connection that was started at this time is established. `is_resumed` is whether a TLS session was resumed; `None`
-    /// without TLS. Its handshake counts in the rate if `is_measured`.
-    pub fn on_connected(
-        &mut self,
-        started: Time,
-        now: Time,
-        is_resumed: Option<bool>,
-        is_measured: bool,
-    ) {
+    /// without TLS.
+    pub fn on_connected(&mut self, started: Time, now: Time, is_resumed: Option<bool>) {
         let counts = &mut self.counts;
         counts.connected += 1;
-        counts.handshakes += u64::from(is_resumed.is_some() && is_measured);
         counts.full_handshakes += u64::from(is_resumed == Some(false));
         counts.resumed_handshakes += u64::from(is_resumed == Some(true));
         self.connect.record(now.nanos_since(started));
+        if is_resumed.is_some() {
+            self.on_handshakes((started, now));
+        }
+    }
+
+    fn on_handshakes(&mut self, (started, ended): (Time, Time)) {
+        let (first, last) = self.handshakes.unwrap_or((started, ended));
+        self.handshakes = Some((first.min(started), last.max(ended)));
+    }
+
+    /// TLS handshakes per second, in the time from the start of the first to the end of the last.
+    #[must_use]
+    pub fn handshake_rate(&self) -> f64 {
+        let count = self.counts.full_handshakes + self.counts.resumed_handshakes;
+        let lasted = self.handshakes.map(|(first, last)| last.since(first));
+        match lasted.filter(|lasted| !lasted.is_zero()) {
+            Some(lasted) => count as f64 / lasted.as_secs_f64(),
+            None => 0.0,
+        }
     }
 
     /// A connection has answered this number of requests in this time.
@@ -361,6 +371,9 @@ impl Recorder {
             self.on_error(*times, why);
         }
         self.last = self.last.max(other.last);
+        if let Some(handshakes) = other.handshakes {
+            self.on_handshakes(handshakes);
+        }
         self.timeline.merge(&other.timeline);
     }
 }

@@ -344,9 +344,8 @@ impl Shared {
         }
         {
             let state = &mut *self.state.borrow_mut();
-            let (is_resumed, is_measured) = (connection.is_resumed, state.is_measuring(now));
-            let recorder = &mut state.recorder;
-            recorder.on_connected(started, now, is_resumed, is_measured);
+            let is_resumed = connection.is_resumed;
+            state.recorder.on_connected(started, now, is_resumed);
         }
         let mut streams = JoinSet::new();
         let count = match connection.sender {

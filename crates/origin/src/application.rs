@@ -20,7 +20,7 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_engine::{Application, Datagram, Next, Status};
-use lastbyte_http3::{self as http3, Code, Event, Request};
+use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
     cid::QuicLbIds,
     connection::{self, Connection, Stage},
@@ -92,7 +92,7 @@ impl Common {
 /// | the response | removed by |
 /// |---|---|
 /// | is acknowledged | `Sent` |
-/// | is stopped by the client, before or after it was written, in the packet of its request or later | `Stopped` |
+/// | is stopped by the client, before or after it was written, in the packet of its request or later | `Stopped`, by [`Served::abandon`] |
 /// | is cancelled, since the request is malformed or its client too slow | `Reset` with `cancels_ours` |
 /// | cannot be written: a field that is invalid, or larger than the client accepts | [`Served::cut_off`], where it fails |
 /// | has a body that cannot be read | `SourceFailed` |
@@ -211,6 +211,7 @@ impl Http3Server {
             route,
             status: 0,
             is_tunnel: request.protocol().is_some(),
+            is_cancelled: false,
             body: SentBody::default(),
             record,
             notes: None,
@@ -292,11 +293,16 @@ impl Http3Server {
             }
             Event::Reset {
                 stream,
+                error,
                 cancels_ours,
-                ..
             } => {
-                self.common.measure.statistics.resets += 1;
-                if cancels_ours {
+                let is_malformed = error.code == Code::MESSAGE_ERROR;
+                if error.origin == Origin::Peer || is_malformed {
+                    served.on_cancelled(&mut self.common, stream);
+                }
+                if cancels_ours && is_malformed {
+                    served.abandon(&self.common, now, connection, stream);
+                } else if cancels_ours {
                     served.cut_off(&mut self.common, now, connection, stream);
                 } else if let Some(running) = served.running.get_mut(&stream) {
                     running.on_reset();
@@ -305,7 +311,11 @@ impl Http3Server {
                     }
                 }
             }
-            Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
+            Event::Stopped { stream, .. } => {
+                served.on_cancelled(&mut self.common, stream);
+                served.abandon(&self.common, now, connection, stream);
+            }
+            Event::SourceFailed { stream, .. } => {
                 served.cut_off(&mut self.common, now, connection, stream);
             }
             Event::Sent { stream } => {
@@ -397,6 +407,7 @@ impl Http3Server {
             };
             if self.is_closing {
                 served.http3.close(connection, now, Code::NO_ERROR);
+                self.common.measure.statistics.cut_off += served.records.len() as u64;
                 served.end_all_records(&self.common, now, connection);
                 let _ = served.log(&self.common, connection, now, false);
             } else {

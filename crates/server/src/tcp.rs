@@ -62,7 +62,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -187,7 +187,7 @@ pub struct Statistics {
     pub requests_http2: u64,
     /// Started responses, by the first digit of their status.
     pub responses: [u64; 6],
-    /// Responses that were not completed.
+    /// Responses that the server, its upstream or a limit ended before they were complete.
     pub cut_off: u64,
 }
 
@@ -314,6 +314,8 @@ struct Shared {
     /// Notified when a handshake fails because of its server name.
     name_refused: Arc<Notify>,
     stopped: watch::Receiver<bool>,
+    /// Whether the time of the shutdown is over, so that what is left is closed.
+    is_closing: Arc<AtomicBool>,
 }
 
 /// A thread that serves connections.
@@ -335,6 +337,7 @@ pub(crate) struct TcpServer {
     /// By thread.
     counts: Vec<Arc<Counts>>,
     upload_window: Arc<AtomicU32>,
+    is_closing: Arc<AtomicBool>,
 }
 
 /// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
@@ -353,6 +356,7 @@ impl TcpServer {
         let next_number = Arc::default();
         let name_refused = Arc::<Notify>::default();
         let upload_window = Arc::new(AtomicU32::new(parts.limits.upload_window));
+        let is_closing = Arc::<AtomicBool>::default();
         let stop: Vec<_> = threads
             .handles()
             .iter()
@@ -387,6 +391,7 @@ impl TcpServer {
                     next_number: Arc::clone(&next_number),
                     name_refused: Arc::clone(&name_refused),
                     stopped: stop.subscribe(),
+                    is_closing: Arc::clone(&is_closing),
                 }),
             })
             .collect();
@@ -424,6 +429,7 @@ impl TcpServer {
             ended,
             name_refused,
             upload_window,
+            is_closing,
             counts: all
                 .iter()
                 .map(|thread| Arc::clone(&thread.shared.counts))
@@ -480,6 +486,7 @@ impl TcpServer {
         let mut ended = self.ended;
         self.threads.end_after(async move {
             let _ = time::timeout(limit, ended.recv()).await;
+            self.is_closing.store(true, Ordering::Relaxed);
         });
         sum(&self.counts)
     }

@@ -352,7 +352,6 @@ fn responses_over_http3_and_their_bytes_are_counted() {
         header_text_bytes: text,
         data_bytes: 6000,
         connected: 2,
-        handshakes: 2,
         full_handshakes: 2,
         datagrams_sent: found.datagrams_sent,
         datagrams_received: found.datagrams_received,

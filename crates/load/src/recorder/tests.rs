@@ -116,3 +116,23 @@ fn a_refused_request_is_retried_once() {
     // The server has started to process it.
     assert_eq!(request(true, 200).retry(), None);
 }
+
+/// Before an open loop starts, and over threads: ten a second, whatever the time of the requests.
+#[test]
+fn the_rate_of_handshakes_counts_from_the_first_to_the_last() {
+    let at = |millis| START + Duration::from_millis(millis);
+    let mut threads = [Recorder::default(), Recorder::default()];
+    for number in 0..20 {
+        let started = at(number * 100);
+        threads[number as usize % 2].on_connected(
+            started,
+            started + Duration::from_millis(100),
+            Some(false),
+        );
+    }
+    threads[0].on_connected(at(9000), at(9001), None);
+    let [mut all, other] = threads;
+    all.merge(&other);
+    assert!((all.handshake_rate() - 10.0).abs() < 1e-9);
+    assert!(Recorder::default().handshake_rate().abs() < 1e-9);
+}

@@ -137,7 +137,7 @@ fn settings_of(settings: &Settings) -> Value {
 fn handshakes(measurement: &Measurement) -> Value {
     let counts = &measurement.recorder.counts;
     json!({
-        "per_second": measurement.per_second(counts.handshakes),
+        "per_second": measurement.recorder.handshake_rate(),
         "full": counts.full_handshakes,
         "resumed": counts.resumed_handshakes,
         "early_data_accepted": counts.early_data_accepted,

@@ -66,7 +66,7 @@ fn measurement() -> Measurement {
     recorder.counts.datagrams_sent = 7;
     recorder.counts.datagrams_received = 9;
     recorder.counts.connected = 2;
-    recorder.counts.handshakes = 2;
+    recorder.handshakes = Some((START, START + Duration::from_secs(4)));
     recorder.counts.full_handshakes = 2;
     for millis in [1, 3] {
         recorder.connect.record(millis * 1_000_000);
@@ -96,7 +96,7 @@ status codes: 990 2xx, 0 3xx, 10 4xx, 0 5xx
 traffic: 5.24MB (5242880) total, 10.00kB (10000) headers (space savings 90.00%), 4.19MB (4194304) data
 UDP datagrams: 7 sent, 9 received
 connections: 2 established, 0 failed, 0 lost
-handshakes: 2 full, 0 resumed (early data: 0 accepted, 0 rejected), 2.00/s
+handshakes: 2 full, 0 resumed (early data: 0 accepted, 0 rejected), 0.50/s
 
                           min         max        mean          sd    +/- sd
 time for request:      2.00ms      2.00ms      2.00ms         0us   100.00%

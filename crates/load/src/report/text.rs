@@ -104,7 +104,7 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
 /// Connections, handshakes and moves.
 fn connections(text: &mut String, settings: &Settings, measurement: &Measurement) {
     let counts = &measurement.recorder.counts;
-    let rate = measurement.per_second(counts.handshakes);
+    let rate = measurement.recorder.handshake_rate();
     let _ = writeln!(
         text,
         "connections: {} established, {} failed, {} lost",

@@ -44,9 +44,9 @@ pub struct Statistics {
     pub responses: [u64; 6],
     /// Responses that were acknowledged whole.
     pub sent: u64,
-    /// Requests that clients cancelled, or that were malformed.
+    /// Requests that clients cancelled, or that were malformed, before their response was complete.
     pub resets: u64,
-    /// Responses that clients cancelled, or whose body could not be read.
+    /// Responses that the server, its upstream or a limit ended before they were complete.
     pub cut_off: u64,
     /// Connections that violated HTTP/3.
     pub failed: u64,

@@ -3,7 +3,7 @@
 //! Owns its requests until their responses are over, which of them is the first, and its line in the log. The handler
 //! decides on the responses.
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, mem, net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_http3::{self as http3, Body, BodySink, Code};
@@ -55,6 +55,8 @@ pub(super) struct Entry {
     /// The status of its response; 0 until that is known.
     pub(super) status: u16,
     pub(super) is_tunnel: bool,
+    /// Whether its client cancelled it.
+    pub(super) is_cancelled: bool,
     pub(super) body: SentBody,
     /// For the access log.
     pub(super) record: Option<Box<Record>>,
@@ -137,7 +139,16 @@ impl Served {
         }
     }
 
-    /// A response will not be completed: ends everything that is kept for it, and counts it.
+    /// A client cancelled a request, or it is malformed: counts it, once.
+    pub(super) fn on_cancelled(&mut self, common: &mut Common, stream: StreamId) {
+        if let Some(entry) = self.records.get_mut(&stream)
+            && !mem::replace(&mut entry.is_cancelled, true)
+        {
+            common.measure.statistics.resets += 1;
+        }
+    }
+
+    /// A response cannot be completed: ends it, and counts it.
     pub(super) fn cut_off(
         &mut self,
         common: &mut Common,
@@ -145,10 +156,21 @@ impl Served {
         connection: &mut Connection,
         stream: StreamId,
     ) {
+        common.measure.statistics.cut_off += 1;
+        self.abandon(common, now, connection, stream);
+    }
+
+    /// A response will not be completed: ends everything that is kept for it.
+    pub(super) fn abandon(
+        &mut self,
+        common: &Common,
+        now: Time,
+        connection: &mut Connection,
+        stream: StreamId,
+    ) {
         if let Some(first) = self.first_on(stream) {
             first.body.settle(connection, stream);
         }
-        common.measure.statistics.cut_off += 1;
         if let Some(mut running) = self.running.remove(&stream) {
             running.on_stopped();
         }

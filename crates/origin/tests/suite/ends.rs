@@ -66,8 +66,9 @@ fn a_response_that_is_stopped_in_the_packet_of_its_request_is_logged_and_counted
             });
             let statistics = world.server.application().statistics();
             // A few were in flight when the connection was closed.
-            let counted = statistics.requests - statistics.cut_off;
+            let counted = statistics.requests - statistics.resets;
             assert!(counted <= 100, "{path}: {statistics:?}");
+            assert_eq!(statistics.cut_off, 0, "{path}: the client did it");
             assert_eq!(statistics.responses, [0; 6], "{path}");
         }
     }
@@ -301,6 +302,64 @@ fn a_response_that_is_cut_off_is_logged_with_the_bytes_that_were_sent() {
     }
 }
 
+/// What clients do counts as cancelled, once for a request; what the handler or a limit does counts as cut off.
+#[test]
+fn responses_cut_off_are_those_that_the_client_did_not_end() {
+    let mut world = World::new(3);
+    let counts = |world: &mut World| {
+        let statistics = world.server.application().statistics();
+        (statistics.resets, statistics.cut_off)
+    };
+    let post = |world: &mut World, body: &[u8]| {
+        let id = world.clients[0].open(BIDI).expect("permitted");
+        let client = &mut world.clients[0];
+        client.write(
+            id,
+            &head("POST", "/task", &[("content-length", "1")]),
+            false,
+        );
+        client.write(id, &frame(0, body), false);
+        world.pass(2 * DELAY);
+        id
+    };
+    // Reset, and then stopped.
+    let id = post(&mut world, b"");
+    let now = world.now;
+    let quic = world.clients[0].quic().expect("it is open");
+    let _ = quic.streams().reset(id, VarInt::from_u32(0x10c));
+    world.clients[0].stop(now, id);
+    world.pass(10 * DELAY);
+    assert_eq!(counts(&mut world), (1, 0), "cancelled");
+    // Longer than its length.
+    post(&mut world, b"xx");
+    world.pass(10 * DELAY);
+    assert_eq!(counts(&mut world), (2, 0), "malformed");
+    get(&mut world.clients[1], "/task");
+    world.pass(2 * DELAY);
+    let now = world.now;
+    world.clients[1]
+        .quic()
+        .expect("it is open")
+        .close(now, 0x100);
+    world.pass(10 * DELAY);
+    assert_eq!(counts(&mut world), (2, 0), "closed by the client");
+    // It is given up in the middle.
+    world.scripted.exchanges.lock().expect("no panic").clear();
+    get(&mut world.clients[0], "/task");
+    world.pass(2 * DELAY);
+    let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+    let mut exchange = exchange.expect("it was passed on");
+    let begun = poll_once(exchange.outgoing.begin(Response::new(200)));
+    assert_eq!(begun, Some(Ok(())));
+    drop(exchange);
+    world.pass(10 * DELAY);
+    assert_eq!(counts(&mut world), (2, 1), "given up by the handler");
+    get(&mut world.clients[0], "/failing");
+    world.pass(20 * DELAY);
+    assert_eq!(counts(&mut world), (2, 2), "a body that cannot be read");
+    world.end();
+}
+
 /// A request that the client resets is answered; one that it resets and stops is not.
 #[test]
 fn requests_that_are_reset_end_with_their_response() {
@@ -501,6 +560,7 @@ fn rfc9114_5_2_every_client_receives_the_close_at_the_end_of_a_shutdown() {
         assert_eq!(client.closed, reason);
     }
     assert_eq!(logged(&world, false), 250);
+    assert_eq!(world.server.application().statistics().cut_off, 250);
     assert_eq!(world.kept().records, 0);
 }
 

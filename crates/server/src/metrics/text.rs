@@ -320,7 +320,11 @@ fn of_requests(text: &mut Text, numbers: &Numbers, quic: &Statistics) {
         }
     }
     let name = "lastbyte_responses_cut_off_total";
-    text.metric(name, "counter", "Incomplete responses.");
+    text.metric(
+        name,
+        "counter",
+        "Responses that the server, its upstream or a limit ended before they were complete.",
+    );
     text.value(name, &[("transport", "quic")], quic.cut_off);
     text.value(name, &[("transport", "tcp")], tcp.cut_off);
     text.one(

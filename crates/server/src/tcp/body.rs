@@ -24,6 +24,7 @@ use super::{
     count,
     in_flight::{Connection, InFlight},
     observed::Observed,
+    pace::Pace,
 };
 use crate::{
     access::{Ending, Record},
@@ -86,7 +87,20 @@ pub(super) struct Report {
     is_tunnel: bool,
     /// If a task responds.
     notes: Option<Arc<Notes>>,
+    /// If a task of HTTP/2 sends it.
+    pace: Option<Arc<Pace>>,
     observed: Option<Observed>,
+}
+
+/// How a response ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// All of it was passed on.
+    Complete,
+    /// The server, the upstream or a limit ended it.
+    CutOff,
+    /// Its client cancelled it, or closed the connection.
+    Cancelled,
 }
 
 impl Report {
@@ -105,6 +119,7 @@ impl Report {
             status: 0,
             is_tunnel: false,
             notes: None,
+            pace: None,
             observed,
         }
     }
@@ -139,6 +154,7 @@ impl Report {
             status: self.status,
             is_tunnel: false,
             notes: None,
+            pace: None,
             observed: None,
         }
     }
@@ -189,19 +205,22 @@ impl Report {
             .map_or(Poll::Ready(()), |it| it.poll_turn(context, lens))
     }
 
-    /// The response was dropped before all of it was taken: the client does not want it.
-    fn cancel(&mut self) {
+    /// The response was dropped before all of it was taken: the client does not want it, or does not take it in time.
+    pub(super) fn drop_rest(&mut self) {
+        let is_too_slow = self.pace.as_ref().is_some_and(|pace| pace.is_too_slow());
+        let is_ours = is_too_slow || self.connection.is_ended_by_server();
         if self.in_flight.is_some() {
             self.connection.on_end(true);
         }
-        self.finish(false);
+        self.finish(if is_ours { End::CutOff } else { End::Cancelled });
     }
 
-    pub(super) fn finish(&mut self, is_complete: bool) {
+    pub(super) fn finish(&mut self, end: End) {
         // At most once.
         if self.in_flight.take().is_none() {
             return;
         }
+        let is_complete = end == End::Complete;
         let took = self.took();
         if is_complete {
             self.times().on_whole(self.route, self.status, took);
@@ -209,7 +228,7 @@ impl Report {
         let shared = &self.connection.shared;
         if is_complete {
             self.connection.on_end(false);
-        } else {
+        } else if end == End::CutOff {
             count(&shared.counts.cut_off);
         }
         if let Some(observed) = &self.observed {
@@ -232,11 +251,16 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        self.cancel();
+        self.drop_rest();
     }
 }
 
 impl ResponseBody {
+    /// The progress of the task that sends it.
+    pub(super) fn set_pace(&mut self, pace: Arc<Pace>) {
+        self.report.pace = Some(pace);
+    }
+
     pub(super) fn whole(source: Option<Box<dyn Source>>, report: Report) -> Self {
         report.on_content_length(Some(source.as_ref().map_or(0, |source| source.len())));
         Self::new(source.map_or(Kind::Empty, Kind::of), report)
@@ -347,11 +371,11 @@ impl Body for ResponseBody {
             }
             Poll::Ready(None) => {
                 self.is_over = true;
-                self.report.finish(true);
+                self.report.finish(End::Complete);
             }
             Poll::Ready(Some(Err(_))) => {
                 self.is_over = true;
-                self.report.finish(false);
+                self.report.finish(End::CutOff);
             }
             Poll::Pending => {}
         }
@@ -385,7 +409,9 @@ impl Drop for ResponseBody {
             // been sent: the body is polled to its end when it was.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
             if !self.report.is_http2() && (has_all || self.is_end_stream()) {
-                self.report.finish(true);
+                self.report.finish(End::Complete);
+            } else if self.is_failing {
+                self.report.finish(End::CutOff);
             }
         }
     }

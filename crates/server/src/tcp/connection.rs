@@ -97,6 +97,7 @@ async fn handshake(
     observation: Option<Arc<Observation>>,
 ) -> Result<Stage<()>, HandshakeFailure> {
     let stream = Stalled::new(stream, shared.limits.stall);
+    let has_stalled = stream.has_stalled();
     let accepted = time::timeout(shared.limits.handshake, shared.acceptor.accept(stream)).await;
     let tls = accepted
         .map_err(|_| HandshakeFailure::Timeout)?
@@ -123,7 +124,17 @@ async fn handshake(
             config_hash: config_hash.clone(),
         });
     }
-    let new = |turns| Connection::new(&shared, (remote, number), config_hash, observation, turns);
+    let client = (remote, number);
+    let new = |turns| {
+        Connection::new(
+            &shared,
+            client,
+            config_hash,
+            observation,
+            turns,
+            has_stalled,
+        )
+    };
     Ok(if is_http2 {
         let turns = Arc::<Turns>::default();
         http2::serve(&shared, tls, new(Some(Arc::clone(&turns))), turns)

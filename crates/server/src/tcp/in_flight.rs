@@ -45,6 +45,8 @@ pub(super) struct Connection {
     /// Requests that the client may cancel: as many as over HTTP/3.
     cancels: Mutex<Allowance>,
     has_cancelled_too_many: AtomicBool,
+    /// Whether its client took nothing for too long, so that it is closed.
+    has_stalled: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -54,6 +56,7 @@ impl Connection {
         config_hash: Option<Arc<str>>,
         observation: Option<Arc<Observation>>,
         turns: Option<Arc<Turns>>,
+        has_stalled: Arc<AtomicBool>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
@@ -70,6 +73,7 @@ impl Connection {
             in_flight: AtomicUsize::new(0),
             cancels: Mutex::new(Allowance::new(Limits::default().resets)),
             has_cancelled_too_many: AtomicBool::new(false),
+            has_stalled,
         })
     }
 
@@ -108,6 +112,12 @@ impl Connection {
         } else {
             Poll::Pending
         }
+    }
+
+    /// Whether the server closes it before its responses are complete: by a limit, or at the end of a shutdown.
+    pub(super) fn is_ended_by_server(&self) -> bool {
+        let is_closing = self.shared.is_closing.load(Ordering::Relaxed);
+        is_closing || self.has_stalled.load(Ordering::Relaxed)
     }
 
     /// Whether no request is in flight.

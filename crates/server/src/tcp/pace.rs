@@ -11,7 +11,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -65,6 +65,7 @@ pub(super) struct Pace {
     taken: AtomicU64,
     /// Bytes that wait for room. 0: none.
     waiting: AtomicU64,
+    is_too_slow: AtomicBool,
 }
 
 /// The entry of a task, until it is complete or aborted.
@@ -135,6 +136,7 @@ impl PacedExecutor {
                 .values_mut()
                 .filter_map(|running| {
                     let is_slow = running.is_too_slow(now, self.slowest);
+                    running.pace.is_too_slow.store(is_slow, Ordering::Relaxed);
                     is_slow.then(|| running.task.clone())
                 })
                 .collect();
@@ -168,6 +170,11 @@ impl Running {
 }
 
 impl Pace {
+    /// Whether the response is aborted because its client does not read it.
+    pub(super) fn is_too_slow(&self) -> bool {
+        self.is_too_slow.load(Ordering::Relaxed)
+    }
+
     /// These bytes wait for room.
     pub(super) fn on_wait(&self, bytes: usize) {
         self.waiting.store(bytes as u64, Ordering::Relaxed);

@@ -5,6 +5,10 @@
 use std::{
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -21,6 +25,7 @@ pub struct Stalled<S> {
     limit: Duration,
     timer: Pin<Box<Sleep>>,
     is_waiting: bool,
+    expired: Arc<AtomicBool>,
 }
 
 impl<S> Stalled<S> {
@@ -31,7 +36,13 @@ impl<S> Stalled<S> {
             limit,
             timer: Box::pin(sleep(limit)),
             is_waiting: false,
+            expired: Arc::default(),
         }
+    }
+
+    /// Whether writing failed because nothing could be written for too long; also known after the stream is dropped.
+    pub fn has_stalled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.expired)
     }
 
     fn watch<T>(
@@ -48,7 +59,10 @@ impl<S> Stalled<S> {
             self.timer.as_mut().reset(Instant::now() + self.limit);
         }
         match self.timer.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Ready(()) => {
+                self.expired.store(true, Ordering::Relaxed);
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
             Poll::Pending => Poll::Pending,
         }
     }

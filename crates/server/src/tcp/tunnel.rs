@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use lastbyte_http3::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
-use super::body::{Report, ResponseBody};
+use super::body::{End, Report, ResponseBody};
 use crate::{
     exchange::{
         PIECE_LEN, Piece, ResponsePart,
@@ -110,7 +110,7 @@ async fn pass(
     mut report: Report,
 ) {
     let (read, mut write) = tokio::io::split(TokioIo::new(upgraded));
-    let is_complete = {
+    let sent = {
         let (from, to) = (
             receive(read, incoming),
             send(&mut write, &outgoing, &mut report),
@@ -121,8 +121,12 @@ async fn pass(
             () = &mut from => to.await,
         }
     };
-    let is_complete = matches!(is_complete, Ok(true)) && write.shutdown().await.is_ok();
-    report.finish(is_complete);
+    match sent {
+        Ok(true) if write.shutdown().await.is_ok() => report.finish(End::Complete),
+        Ok(false) => report.finish(End::CutOff),
+        // The client is gone.
+        _ => report.drop_rest(),
+    }
 }
 
 /// From the client to the handler.

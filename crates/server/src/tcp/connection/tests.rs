@@ -102,6 +102,7 @@ impl Server {
             date: DateField::default(),
             next_number: Arc::default(),
             name_refused: Arc::<Notify>::default(),
+            is_closing: Arc::default(),
             stopped: stop.subscribe(),
         };
         Self {
@@ -121,7 +122,8 @@ impl Server {
         let stream = client.await.expect("a handshake");
         let tls = accepted.await.expect("no panic").expect("a handshake");
         let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, 50_000));
-        let new = |turns| Connection::new(&self.shared, (remote, 0), None, None, turns);
+        let new =
+            |turns| Connection::new(&self.shared, (remote, 0), None, None, turns, Arc::default());
         let serving = if is_http2 {
             let turns = Arc::<Turns>::default();
             http2::serve(&self.shared, tls, new(Some(Arc::clone(&turns))), turns)
@@ -362,5 +364,56 @@ fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() 
             Some(1),
             "its end"
         );
+    });
+}
+
+/// What clients do is none of the responses that were cut off: with HTTP/1.1 they can only close the connection.
+#[test]
+fn responses_cut_off_are_those_that_the_client_did_not_end() {
+    run(async {
+        for is_http2 in [false, true] {
+            let server = Server::new(Limits::default());
+            let cut_off = || server.shared.counts.read().cut_off;
+            let request = if is_http2 {
+                [preface(), get(1, "/task")].concat()
+            } else {
+                b"GET /task HTTP/1.1\r\nhost: x\r\n\r\n".to_vec()
+            };
+            let begun = async || {
+                let mut client = server.connect(is_http2, 1 << 16).await;
+                client.send(&request).await;
+                let mut exchange = server.exchange();
+                let begun = exchange.outgoing.begin(Response::new(200)).await;
+                begun.expect("it is open");
+                client.read().await;
+                (client, exchange)
+            };
+            let (client, exchange) = begun().await;
+            drop(client.stream);
+            client.serving.await.expect("no panic");
+            drop(exchange);
+            settle().await;
+            assert_eq!(cut_off(), 0, "closed by the client");
+            if is_http2 {
+                let (mut client, exchange) = begun().await;
+                // RST_STREAM with CANCEL (RFC 9113 §6.4).
+                client.send(&frame(3, 0, 1, &[0, 0, 0, 8])).await;
+                drop(exchange);
+                settle().await;
+                assert_eq!(cut_off(), 0, "reset by the client");
+            }
+            let (client, exchange) = begun().await;
+            drop(exchange);
+            settle().await;
+            assert_eq!(cut_off(), 1, "given up by the handler");
+            drop(client);
+            let (client, exchange) = begun().await;
+            server.shared.is_closing.store(true, Ordering::Relaxed);
+            client.serving.abort();
+            pass(TENTH).await;
+            drop((client, exchange));
+            settle().await;
+            assert_eq!(cut_off(), 2, "at the end of a shutdown");
+        }
     });
 }

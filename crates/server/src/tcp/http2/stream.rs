@@ -224,6 +224,18 @@ fn on_last_sent<B: Body + Unpin>(body: &mut B) {
     let _ = Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop()));
 }
 
+impl Sending<ResponseBody> {
+    /// As a task whose progress is observed.
+    fn paced(mut self, pace: Arc<Pace>) -> Self {
+        if let Some((bytes, _)) = &self.piece {
+            pace.on_wait(bytes.len());
+        }
+        self.body.set_pace(Arc::clone(&pace));
+        self.pace = Some(pace);
+        self
+    }
+}
+
 /// A response from its header on.
 pub(in crate::tcp) struct Sending<B> {
     stream: SendStream<Bytes>,
@@ -257,15 +269,6 @@ impl<B: Body<Data = Bytes> + Unpin> Sending<B> {
             piece: None,
             pace: None,
         })
-    }
-
-    /// As a task whose progress is observed.
-    fn paced(mut self, pace: Arc<Pace>) -> Self {
-        if let Some((bytes, _)) = &self.piece {
-            pace.on_wait(bytes.len());
-        }
-        self.pace = Some(pace);
-        self
     }
 
     /// Whether there is room in the client's window, or an error.
