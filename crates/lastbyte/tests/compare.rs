@@ -390,6 +390,7 @@ fn errors_name_the_value_and_what_is_expected() {
         ),
         (&["--http", "3,3"], "--http: two arms are named `HTTP/3`"),
         (&["--network", "1mbit/x"], "RATE[:UP]/RTT[/LOSS]"),
+        (&["--network", "10mbit"], "such as 10mbit/50ms"),
         (&["--view", "first,first"], "`first` twice"),
         (&["--waterfall", "moon"], "unknown network `moon`"),
         (&["--corpus", "missing"], "missing"),

@@ -4,10 +4,11 @@ mod answer;
 mod bank;
 mod log;
 mod population;
+mod state;
 
 use core::num::NonZeroUsize;
 use std::{
-    io::Write as _,
+    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -42,6 +43,8 @@ Examples:
     --spec control=slow-start
   # A test: an arm that is the baseline under another name changes nothing.
   lastbyte replay ab/conns.ndjson --baseline slow-start --arm again=slow-start
+  # The state of a part of a log, merged elsewhere with those of others.
+  lastbyte replay --partial conns.ndjson | lastbyte replay --merge - --arm bbr
 
 Lines of the baseline arm are matched with simulated paths, whose outcome under the new arm is known. The answer is for these connections as logged: their sizes, paths and hours, with no change of demand. Before it, what the log has is predicted: each arm from the baseline, and the times of the baseline without using them. If that fails, or the lines resemble no simulated path, there is no prediction; the reason is printed, and the exit code is 3.
 
@@ -57,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// New arm: SPEC or NAME=SPEC; repeatable
-    #[arg(long, value_name = "SPEC", required = true)]
+    #[arg(long, value_name = "SPEC", required_unless_present = "partial")]
     arm: Vec<String>,
     /// Congestion control of an arm of the log whose name is not a spec: NAME=SPEC; repeatable
     #[arg(long, value_name = "NAME=SPEC")]
@@ -83,6 +86,12 @@ pub(crate) struct Arguments {
     /// Write the simulated paths, with the weights of the log, as a population file
     #[arg(long, value_name = "FILE")]
     population: Option<PathBuf>,
+    /// Write what a prediction needs of the logs, for --merge, to stdout instead of a page
+    #[arg(long, conflicts_with_all = ["merge", "arm", "spec", "baseline", "bank", "paths", "out", "log", "population", "json"])]
+    partial: bool,
+    /// Read states of --partial, in order, in place of logs
+    #[arg(long)]
+    merge: bool,
     /// Random seed
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
@@ -117,14 +126,24 @@ const NO_ANSWER: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let sampling = state::Sampling {
+        most: arguments.lines as usize,
+        seed: arguments.seed,
+    };
+    if arguments.partial {
+        return partial(arguments, sampling);
+    }
     arguments.check_files()?;
     let new = Arm::parse_all(&arguments.arm, registry)
         .map_err(|error| Failure::Usage(format!("--arm: {error}")))?;
     let specs = Arm::parse_all(&arguments.spec, registry)
         .map_err(|error| Failure::Usage(format!("--spec: {error}")))?;
-    let most = arguments.lines as usize;
-    let threads = report::threads(arguments.jobs);
-    let log = log::read(&arguments.logs, most, threads, arguments.seed)?;
+    let part = if arguments.merge {
+        state::merge(&arguments.logs, sampling)?
+    } else {
+        read(arguments, sampling)?
+    };
+    let log = part.finish()?;
     let logged = logged_arms(&log, &specs, registry)?;
     if let Some(both) = new.iter().find(|arm| log.usable.contains_key(&arm.name)) {
         return Err(Failure::Usage(format!(
@@ -143,21 +162,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         ));
         return Ok(ExitCode::from(130));
     };
-    let mut tasks = vec![Task::Check(CheckKind::Own {
-        arm: baseline.clone(),
-    })];
-    for other in logged.iter().filter(|arm| arm.name != baseline) {
-        let (from, to) = (baseline.clone(), other.name.clone());
-        let reverse = CheckKind::Arm {
-            from: to.clone(),
-            to: from.clone(),
-        };
-        tasks.extend([
-            Task::Check(CheckKind::Arm { from, to }),
-            Task::Check(reverse),
-        ]);
-    }
-    tasks.extend(new.iter().map(|arm| Task::Predict(arm.name.clone())));
+    let tasks = tasks(&baseline, &logged, &new);
     let (effort, seed) = (Effort::default(), arguments.seed);
     let results = run_all(&tasks, arguments.jobs, &interrupt, |task| match task {
         Task::Check(kind) => Done::Check(
@@ -180,9 +185,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             Done::Predict(prediction) => answer.add_prediction(prediction),
         }
     }
-    let names = arguments.logs.iter().map(|log| log.display().to_string());
     let shown = Shown {
-        title: names.collect::<Vec<_>>().join(", "),
+        title: log.names.join(", "),
         command: report::again(),
         facts: facts(arguments, &logged, &new, &bank),
     };
@@ -217,9 +221,46 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     })
 }
 
+fn read(arguments: &Arguments, sampling: state::Sampling) -> Result<log::Part, Failure> {
+    let threads = report::threads(arguments.jobs);
+    log::read(&arguments.logs, sampling.most, threads, sampling.seed)
+}
+
+/// Writes the state of a part of the log to standard output.
+fn partial(arguments: &Arguments, sampling: state::Sampling) -> Result<ExitCode, Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::Usage(
+            "a state is not for a terminal: write it to a file (`--partial … > part.state`)"
+                .to_owned(),
+        ));
+    }
+    print(state::text(&read(arguments, sampling)?, sampling))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 enum Task {
     Check(CheckKind),
     Predict(String),
+}
+
+/// What the log has, to be predicted as a check, then the new arms.
+fn tasks(baseline: &str, logged: &[Arm], new: &[Arm]) -> Vec<Task> {
+    let mut tasks = vec![Task::Check(CheckKind::Own {
+        arm: baseline.to_owned(),
+    })];
+    for other in logged.iter().filter(|arm| arm.name != baseline) {
+        let (from, to) = (baseline.to_owned(), other.name.clone());
+        let reverse = CheckKind::Arm {
+            from: to.clone(),
+            to: from.clone(),
+        };
+        tasks.extend([
+            Task::Check(CheckKind::Arm { from, to }),
+            Task::Check(reverse),
+        ]);
+    }
+    tasks.extend(new.iter().map(|arm| Task::Predict(arm.name.clone())));
+    tasks
 }
 
 enum Done {

@@ -38,6 +38,11 @@ pub(super) fn networks(names: &[String]) -> Result<Vec<(String, scenario::Path)>
                 stored(&names.collect::<Vec<_>>())?
             }
             name if name.contains('/') && !Path::new(name).exists() => vec![cell(name)?],
+            name if lastbyte_units::rate(name).is_ok() && !Path::new(name).exists() => {
+                return Err(Failure::Usage(format!(
+                    "--network: `{name}` is a rate without a round-trip time (expected RATE[:UP]/RTT[/LOSS], such as {name}/50ms)"
+                )));
+            }
             name => stored(&[name.to_owned()])?,
         };
         for (name, path) in some {

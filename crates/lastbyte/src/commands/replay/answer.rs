@@ -335,11 +335,11 @@ impl Answer {
             title: format!("{} in place of {}", one.to, one.from),
             text: format!(
                 "Change of TTLB by percentile. Support: {} of {} lines resemble simulated paths, and {} lack a column. Without the match, the bank's \
-                 mean would be {:+.1} %.",
+                 mean would be {} %.",
                 one.groups[0].lines,
                 self.lines,
                 one.incomplete,
-                one.unmatched_mean * 100.0
+                signed(one.unmatched_mean * 100.0, 1)
             ),
             curves: vec![Curve {
                 name: one.to.clone(),
@@ -367,11 +367,11 @@ fn tile(one: &Prediction) -> Tile {
     let all = &one.groups[0];
     Tile {
         name: format!("{}: geometric mean of TTLB", one.to),
-        value: format!("{:+.1} %", all.mean.value * 100.0),
+        value: format!("{} %", signed(all.mean.value * 100.0, 1)),
         note: format!(
-            "{:+.1} to {:+.1} %; loss {}; {} slower by > 5 %",
-            all.mean.low * 100.0,
-            all.mean.high * 100.0,
+            "{} to {} %; loss {}; {} slower by > 5 %",
+            signed(all.mean.low * 100.0, 1),
+            signed(all.mean.high * 100.0, 1),
             points(&all.loss),
             share(&all.slower)
         ),
@@ -422,21 +422,18 @@ fn in_percent(points: &[(f64, Estimate)]) -> Vec<(f64, f64, f64, f64)> {
 }
 
 fn percent(one: &Estimate) -> String {
-    format!(
-        "{:+.1} % ({:+.1} to {:+.1})",
-        one.value * 100.0,
-        one.low * 100.0,
-        one.high * 100.0
-    )
+    let [value, low, high] = [one.value, one.low, one.high].map(|part| signed(part * 100.0, 1));
+    format!("{value} % ({low} to {high})")
 }
 
 fn points(one: &Estimate) -> String {
-    format!(
-        "{:+.2} points ({:+.2} to {:+.2})",
-        one.value * 100.0,
-        one.low * 100.0,
-        one.high * 100.0
-    )
+    let [value, low, high] = [one.value, one.low, one.high].map(|part| signed(part * 100.0, 2));
+    format!("{value} points ({low} to {high})")
+}
+
+/// A number with its sign, as people write it.
+fn signed(number: f64, digits: usize) -> String {
+    format!("{number:+.digits$}").replace('-', "−")
 }
 
 fn share(one: &Estimate) -> String {

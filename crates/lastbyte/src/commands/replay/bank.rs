@@ -250,7 +250,8 @@ fn sweeps() -> Vec<(String, Sweep)> {
     (0..POPULATIONS).map(population).collect()
 }
 
-fn hash(text: &str) -> u64 {
+/// A number of a text.
+pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(mix(text.len() as u64), |hash, byte| {
         mix(hash ^ u64::from(byte))
     })

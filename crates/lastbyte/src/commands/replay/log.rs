@@ -1,4 +1,6 @@
 //! The lines of the log: read by the query engine, a random sample of each arm.
+//!
+//! The sample has the lines with the smallest hashes, so that of several parts is the same as that of all their lines.
 
 use core::ops::ControlFlow;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -13,6 +15,8 @@ use crate::{commands::report, failure::Failure};
 
 /// The columns before the numbers.
 const HEAD: usize = 9;
+/// The last columns of them: time, connection and seed.
+const IDENTITY: usize = 3;
 /// The sizes of the bank, in bytes.
 const SIZES: core::ops::Range<f64> = 50e3..12.8e6;
 /// More arms than this are a mistake.
@@ -42,6 +46,8 @@ pub(super) struct Log {
     pub(super) experiment: Option<String>,
     /// The share of the sampled lines that are copies of others.
     pub(super) copies: f64,
+    /// The names of the files.
+    pub(super) names: Vec<String>,
 }
 
 impl Log {
@@ -49,7 +55,7 @@ impl Log {
     fn nothing(&self, lines: u64) -> Failure {
         Failure::Run(format!(
             "no usable lines: {lines} lines, {} without statistics of QUIC, {} incomplete, {} without a time, {} of objects below 50 kB or \
-             from 12.8 MB on, {} without an arm (expected lines of `serve --log`, `ab` or H2O)",
+             from 12.8 MB on, {} without an arm (expected complete lines with `ttlb`, of `serve --log`, `ab` or H2O)",
             self.without_statistics,
             self.incomplete,
             self.without_time,
@@ -59,16 +65,118 @@ impl Log {
     }
 }
 
+/// The place of a line in a sample: its number, and 0 if that is of its connection. Lines of the same numbers that do not say which
+/// connection they are of are counted from 1.
+pub(super) type Place = (u64, u64);
+
 /// Lines of an arm, drawn at random: those with the smallest numbers, whatever their order, each with how often it came.
 #[derive(Default)]
-struct Sample(BTreeMap<(u64, u64), (LogLine, u64)>);
+pub(super) struct Sample(pub(super) BTreeMap<Place, (LogLine, u64)>);
 
 impl Sample {
-    fn add(&mut self, place: (u64, u64), line: LogLine, most: usize) {
-        self.0.entry(place).or_insert((line, 0)).1 += 1;
+    pub(super) fn add(&mut self, place: Place, line: LogLine, count: u64, most: usize) {
+        let place = match place {
+            (_, 0) => place,
+            (number, _) => {
+                let mut same = self.0.range((number, 1)..=(number, u64::MAX));
+                (
+                    number,
+                    same.next_back().map_or(1, |((_, last), _)| last + 1),
+                )
+            }
+        };
+        self.0.entry(place).or_insert((line, 0)).1 += count;
         if self.0.len() > most {
             self.0.pop_last();
         }
+    }
+}
+
+/// What was read of a part of a log: all that a prediction needs of it.
+#[derive(Default)]
+pub(super) struct Part {
+    /// The counts; without lines.
+    pub(super) counts: Log,
+    pub(super) samples: BTreeMap<String, Sample>,
+    /// The number of lines.
+    pub(super) lines: u64,
+}
+
+impl Part {
+    /// Adds a part, whose lines follow.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong if the parts are not of one experiment, or have too many arms.
+    pub(super) fn add(&mut self, other: Self, most: usize) -> Result<(), String> {
+        let Log {
+            usable,
+            without_arm,
+            incomplete,
+            without_time,
+            without_statistics,
+            resumed,
+            other_sizes,
+            experiment,
+            names,
+            ..
+        } = other.counts;
+        let counts = &mut self.counts;
+        if let Some(experiment) = experiment {
+            let known = counts.experiment.get_or_insert_with(|| experiment.clone());
+            if *known != experiment {
+                return Err(format!(
+                    "it is of the experiment `{experiment}`, and an earlier one is of `{known}` (expected one)"
+                ));
+            }
+        }
+        counts.without_arm += without_arm;
+        counts.incomplete += incomplete;
+        counts.without_time += without_time;
+        counts.without_statistics += without_statistics;
+        counts.resumed += resumed;
+        counts.other_sizes += other_sizes;
+        counts.names.extend(names);
+        self.lines += other.lines;
+        for (arm, lines) in usable {
+            *counts.usable.entry(arm).or_default() += lines;
+        }
+        if counts.usable.len() > ARMS_MAX {
+            return Err(format!(
+                "there are {} arms with its own (expected at most {ARMS_MAX})",
+                counts.usable.len()
+            ));
+        }
+        for (arm, sample) in other.samples {
+            let all = self.samples.entry(arm).or_default();
+            for (place, (line, count)) in sample.0 {
+                all.add(place, line, count, most);
+            }
+        }
+        Ok(())
+    }
+
+    /// The log.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`Failure`] if there is no usable line, or lines are copies of others.
+    pub(super) fn finish(self) -> Result<Log, Failure> {
+        let mut log = self.counts;
+        log.copies = copies(self.samples.values());
+        if log.copies > COPIES_MAX {
+            return Err(Failure::Usage(format!(
+                "about {:.0} % of the lines are copies of others (expected each connection once): give each log once, or remove the copies",
+                100.0 * log.copies
+            )));
+        }
+        let samples = self.samples.into_values();
+        let lines = samples.flat_map(|sample| sample.0.into_values());
+        log.lines = lines.map(|(line, _)| line).collect();
+        if log.lines.is_empty() {
+            return Err(log.nothing(self.lines));
+        }
+        Ok(log)
     }
 }
 
@@ -106,17 +214,27 @@ fn query() -> String {
     format!("[{}]", columns.join(", "))
 }
 
-/// A number of the connection, the same in a copy of its line. `None` if nothing in the line says which connection it is.
-fn identity(head: &[Value], cells: &[Value]) -> Option<u64> {
-    let [.., time, connection, seed] = head else {
-        return None;
+/// The place of a line: a copy of it has the same one, if the line says which connection it is of.
+fn place(seed_of_sample: u64, head: &[Value], cells: &[Value]) -> Place {
+    let is_known = match head {
+        [.., time, connection, seed] => {
+            !seed.is_null() || (!time.is_null() && !connection.is_null())
+        }
+        _ => false,
     };
     let number = |cell: &Value| cell.as_f64().unwrap_or(-1.0).to_bits();
-    let is_known = !seed.is_null() || (!time.is_null() && !connection.is_null());
-    is_known.then(|| {
-        let numbers = [time, connection, seed].into_iter().chain(cells);
-        numbers.fold(0, |hash, cell| SplitMix64::stream(hash, number(cell)).at(0))
-    })
+    let words = head.iter().rev().take(IDENTITY).rev().chain(cells);
+    let which = words.fold(0, |hash, cell| SplitMix64::stream(hash, number(cell)).at(0));
+    let which = if is_known {
+        which
+    } else {
+        let site = head.get(1).and_then(Value::as_str).unwrap_or_default();
+        SplitMix64::stream(which, super::bank::hash(site)).at(0)
+    };
+    (
+        SplitMix64::stream(seed_of_sample, which).at(0),
+        u64::from(!is_known),
+    )
 }
 
 /// Reads logs, and keeps at most `most` lines of an arm, drawn at random.
@@ -125,7 +243,7 @@ pub(super) fn read(
     most: usize,
     threads: usize,
     seed: u64,
-) -> Result<Log, Failure> {
+) -> Result<Part, Failure> {
     let options = Options {
         threads,
         ..Options::default()
@@ -173,17 +291,14 @@ pub(super) fn read(
                 return ControlFlow::Break(());
             }
             *log.usable.entry(arm.to_owned()).or_default() += 1;
-            // A copy has the place of its original, so that the sample shows both or neither.
-            let (which, apart) =
-                identity(head, cells).map_or((row_number, row_number), |which| (which, 0));
-            let place = (SplitMix64::stream(seed, which).at(0), apart);
             let line = LogLine {
                 arm: arm.to_owned(),
                 site: text(1).map(str::to_owned),
                 line,
             };
             let sample = samples.entry(arm.to_owned()).or_default();
-            sample.add(place, line, most);
+            // A copy has the place of its original, so that the sample shows both or neither.
+            sample.add(place(seed, head, cells), line, 1, most);
         } else {
             log.without_arm += 1;
         }
@@ -193,20 +308,13 @@ pub(super) fn read(
         return Err(failure);
     }
     outcome.into_result().map_err(Failure::run)?;
-    log.copies = copies(samples.values());
-    if log.copies > COPIES_MAX {
-        return Err(Failure::Usage(format!(
-            "about {:.0} % of the lines are copies of others (expected each connection once): give each log once, or remove the copies",
-            100.0 * log.copies
-        )));
-    }
-    log.lines = samples
-        .into_values()
-        .flat_map(|sample| sample.0.into_values())
-        .map(|(line, _)| line)
+    log.names = paths
+        .iter()
+        .map(|path| path.display().to_string())
         .collect();
-    if log.lines.is_empty() {
-        return Err(log.nothing(row_number));
-    }
-    Ok(log)
+    Ok(Part {
+        counts: log,
+        samples,
+        lines: row_number,
+    })
 }
