@@ -249,6 +249,7 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     ramp.look();
     assert_eq!(ramp.decisions().len(), count);
     verify(&ramp);
+    shows(&ramp);
     // After the win, an operator takes the arm away, whatever became of the plan.
     fs::write(ramp.folder.join("ramp.toml"), format!("{PLAN}# changed\n")).expect("room");
     fs::write(ramp.folder.join("state/stop"), "").expect("room");
@@ -260,6 +261,40 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
         "{}",
         ramp.experiment()
     );
+}
+
+/// The page of a ramp, from its decisions alone.
+fn shows(ramp: &Ramp) {
+    let output = lastbyte(
+        &ramp.folder,
+        &["report", "--plan", "state", "-o", "ramp.html"],
+    );
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        printed.starts_with("`new` won, and has 95% of new connections: TTLB of the last stage is"),
+        "{printed}"
+    );
+    assert!(
+        printed.lines().all(|line| line.chars().count() <= 80),
+        "{printed}"
+    );
+    let html = fs::read_to_string(ramp.folder.join("ramp.html")).expect("a page");
+    for part in [
+        "`new` won",
+        "Change of the P95",
+        "Rise of packet loss",
+        "Sample ratio",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("no data"), "each chart has values");
+    let output = lastbyte(&ramp.folder, &["report", "--plan", "state", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["setup"]["arms"], serde_json::json!(["old", "new"]));
+    assert_eq!(json["decisions"][0]["action"], "start");
+    let output = lastbyte(&ramp.folder, &["report", "--plan", "ramp.toml"]);
+    assert!(!output.status.success(), "a file is no directory of a ramp");
 }
 
 /// Decisions against logs with the same lines, more, and fewer.

@@ -1,5 +1,5 @@
-//! Measures the bounds of `statistics::sequence`: experiments without a difference in which a bound is ever wrong, and the
-//! number of connections until an effect is found, against a fixed design.
+//! Measures the bounds of `statistics::sequence` and `statistics::quantiles`: experiments without a difference in which a bound is
+//! ever wrong, and the number of connections until an effect is found, against a fixed design.
 //!
 //! ```console
 //! cargo run --release -p lastbyte-report --example sequence
@@ -9,6 +9,7 @@
 
 use lastbyte_report::statistics::{
     Z_95,
+    quantiles::{self, Histogram},
     sequence::{Difference, Stratum, difference},
 };
 use lastbyte_units::SplitMix64;
@@ -60,6 +61,7 @@ fn main() {
             percent(fixed)
         );
     }
+    quantiles();
     println!(
         "connections until a bound of 2 % excludes 0, by those of a fixed design (5 %, power 80 %):"
     );
@@ -96,6 +98,49 @@ fn main() {
             "effect {effect}, planned {planned}: mean {mean:.2}, P50 {:.2}, P90 {:.2}",
             needed[needed.len() / 2],
             needed[needed.len() * 9 / 10]
+        );
+    }
+}
+
+/// Experiments without a difference in which a bound of 5 % of a quantile's change is ever wrong, and its width at the last look.
+fn quantiles() {
+    const STEP: usize = 200;
+    for (share, arm_share) in [0.5, 0.75, 0.95]
+        .into_iter()
+        .flat_map(|share| [(share, 0.5), (share, 0.05)])
+    {
+        let (mut wrong, mut widths) = (0, Vec::new());
+        for number in 0..EXPERIMENTS {
+            let mut random = SplitMix64::stream(9, number);
+            let mut arms = [Histogram::default(), Histogram::default()];
+            let (mut is_wrong, mut width) = (false, f64::INFINITY);
+            for _ in 0..LOOKS {
+                for _ in 0..STEP {
+                    let time = 500.0 * normal(&mut random, 0).exp();
+                    let arm = usize::from(unit(&mut random) < arm_share);
+                    // Logs have whole milliseconds.
+                    arms[arm].add(time.round().max(0.5));
+                }
+                let Some(of) = quantiles::change(&arms[0], &arms[1], share, 0.05) else {
+                    continue;
+                };
+                let (low, high) = (
+                    of.low.unwrap_or(f64::NEG_INFINITY),
+                    of.high.unwrap_or(f64::INFINITY),
+                );
+                is_wrong |= !(low..=high).contains(&0.0);
+                width = high - low;
+            }
+            wrong += u64::from(is_wrong);
+            widths.push(width);
+        }
+        widths.sort_by(f64::total_cmp);
+        println!(
+            "P{:.0}, share of the arm {arm_share}: {:.1} % at any look; width after {} connections {:.3}",
+            share * 100.0,
+            wrong as f64 * 100.0 / EXPERIMENTS as f64,
+            LOOKS * STEP,
+            widths[widths.len() / 2]
         );
     }
 }

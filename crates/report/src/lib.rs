@@ -14,6 +14,7 @@
 //! | draw a real connection, from its qlog file | [`qlog::read`] |
 //! | draw a run of a load generator | [`load::Run`] |
 //! | show what another algorithm would have done to the connections of a log | [`replay::Page`] |
+//! | show where a ramp of an experiment stands, and its looks | [`ramp::Page`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
@@ -55,6 +56,7 @@ mod font;
 pub mod load;
 pub mod loss;
 pub mod qlog;
+pub mod ramp;
 mod raster;
 pub mod replay;
 pub mod requests;

@@ -11,11 +11,13 @@
 //! | `statistics/bootstrap.rs` | resampled percentiles of independent groups and of pairs; intervals and bands of their change
 //! |
 //! | `statistics/tests_of.rs` | Mann–Whitney, Wilcoxon, chi-squared, Holm; intervals of shares and of means |
+//! | `statistics/quantiles.rs` | quantiles whose bounds hold at every look |
 //! | `statistics/sequence.rs` | differences and sample ratios whose bounds hold at every look |
 //! | `statistics/special.rs` | the error function and the incomplete gamma function as probabilities; quantiles |
 
 pub mod bootstrap;
 pub mod counts;
+pub mod quantiles;
 pub(crate) mod random;
 pub mod sequence;
 mod special;

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`tally`] | sums of lines by epoch, site and arm |
 //! | [`ramp`] | looks, the rules of their decisions, and what follows for the shares |
+//! | [`standing`] | where a ramp stands: a sentence, and a page |
 //! | [`rehearsal`] | a plan over simulated connections, many times |
 //!
 //! An *epoch* is the time during which shares are constant; epochs count from the second in which the ramp started, so lines of an
@@ -32,6 +33,7 @@
 
 pub mod ramp;
 pub mod rehearsal;
+pub mod standing;
 pub mod tally;
 
 use lastbyte_scenario::RampPlan;

@@ -27,7 +27,10 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use lastbyte_report::statistics::sequence::{Difference, difference, sample_ratio};
+use lastbyte_report::statistics::{
+    quantiles::{self, Bounded, Histogram},
+    sequence::{Difference, difference, sample_ratio},
+};
 use lastbyte_scenario::RampPlan;
 use lastbyte_units as units;
 use serde::{Deserialize, Serialize};
@@ -44,6 +47,8 @@ const WIN_ERROR: f64 = 0.02;
 const HARM_ERROR: f64 = 0.01;
 const FUTILE_ERROR: f64 = 0.05;
 const RATIO_ERROR: f64 = 0.001;
+/// Of the bounds of each quantile, over all stages. No decision follows from them.
+const QUANTILE_ERROR: f64 = 0.05;
 
 /// The decision of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +106,24 @@ pub struct Change {
     pub high: Option<f64>,
 }
 
+/// What a ramp is of: in its first look, so that the decisions can be read alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Setup {
+    /// The name of the experiment.
+    pub experiment: String,
+    /// The names of the baseline and of the arm.
+    pub arms: [String; 2],
+    /// The share of the arm in each stage.
+    pub stages: Vec<f64>,
+    /// The change of the time to last byte that matters.
+    pub detect: f64,
+    /// The largest acceptable rise of the share of lost packets.
+    pub loss: f64,
+    /// The largest acceptable fall of the share of complete transfers.
+    pub completion: f64,
+}
+
 /// A look: a line of the decision log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +144,9 @@ pub struct Look {
     pub share: f64,
     /// The hash of the plan's file.
     pub plan: String,
+    /// What the ramp is of: of the first look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// Connections of baseline and arm by site.
     pub connections: BTreeMap<String, [u64; 2]>,
     /// Lines that do not count.
@@ -131,6 +157,16 @@ pub struct Look {
     pub hours: u64,
     /// The change of the geometric mean of the time to last byte: −0.05 for 5 % less.
     pub ttlb: Option<Change>,
+    /// A lower bound of `ttlb` for futility, with a larger error.
+    pub ttlb_low: Option<f64>,
+    /// The change of the geometric mean in the stage alone.
+    pub stage_ttlb: Option<Change>,
+    /// The change of the median in the stage alone.
+    pub p50: Option<Change>,
+    /// The change of the 75th percentile in the stage alone.
+    pub p75: Option<Change>,
+    /// The change of the 95th percentile in the stage alone.
+    pub p95: Option<Change>,
     /// The change of the share of lost packets.
     pub loss: Option<Change>,
     /// The change of the share of incomplete transfers.
@@ -149,6 +185,7 @@ impl Look {
             rule: "the file `stop` is there".to_owned(),
             epoch: self.epoch + 1,
             share: 0.0,
+            setup: None,
             ..self.clone()
         }
     }
@@ -220,11 +257,24 @@ impl Ramp {
             stage: 0,
             share: subject.plan.stages.first().copied().unwrap_or(0.0),
             plan: plan.to_owned(),
+            setup: Some(Setup {
+                experiment: subject.name.to_owned(),
+                arms: subject.arms.map(str::to_owned),
+                stages: subject.plan.stages.clone(),
+                detect: subject.plan.detect,
+                loss: subject.plan.loss,
+                completion: subject.plan.completion,
+            }),
             connections: BTreeMap::new(),
             ignored: Ignored::default(),
             configs: Vec::new(),
             hours: 0,
             ttlb: None,
+            ttlb_low: None,
+            stage_ttlb: None,
+            p50: None,
+            p75: None,
+            p95: None,
             loss: None,
             incomplete: None,
             ratio: None,
@@ -245,7 +295,7 @@ impl Ramp {
         let last = self.0.last().filter(|look| !look.action.is_end())?;
         let epochs = self.epochs();
         let current = *epochs.last()?;
-        let findings = Findings::new(&epochs, tally);
+        let findings = Findings::new(&epochs, current, tally);
         let (action, rule) = findings.decide(subject, current, tally);
         let plan = subject.plan;
         let (stage, share) = match action {
@@ -270,17 +320,20 @@ impl Ramp {
             stage,
             share,
             plan: last.plan.clone(),
+            setup: None,
             connections: tally.by_site(),
             ignored: tally.ignored,
             configs: tally.configs(current.number),
             hours: tally.hours(current.number),
-            ttlb: findings.ttlb.map(|of| {
-                let bounds = (
-                    of.below(HARM_ERROR / 2.0, plan.detect),
-                    of.above(WIN_ERROR, plan.detect),
-                );
-                change(of.value.exp_m1(), (bounds.0.exp_m1(), bounds.1.exp_m1()))
-            }),
+            ttlb: findings.ttlb.map(|of| relative(&of, plan)),
+            ttlb_low: findings
+                .ttlb
+                .map(|of| of.below(FUTILE_ERROR, plan.detect).exp_m1())
+                .and_then(bound_of_ratio),
+            stage_ttlb: findings.stage_ttlb.map(|of| relative(&of, plan)),
+            p50: findings.quantile(0.5, plan),
+            p75: findings.quantile(0.75, plan),
+            p95: findings.quantile(0.95, plan),
             loss: findings.loss.map(|of| limited(&of, plan.loss)),
             incomplete: findings.incomplete.map(|of| limited(&of, plan.completion)),
             ratio: findings.ratio.map(|(_, excess)| excess),
@@ -289,13 +342,23 @@ impl Ramp {
 }
 
 fn change(value: f64, (low, high): (f64, f64)) -> Change {
-    let finite = |bound: f64| bound.is_finite().then_some(bound);
     Change {
         value,
-        // Of a relative change, −1 is no bound.
-        low: finite(low).filter(|low| *low > -1.0),
-        high: finite(high),
+        low: bound_of_ratio(low),
+        high: Some(high).filter(|high| high.is_finite()),
     }
+}
+
+/// A lower bound, if it is one: of a relative change, −1 is none.
+fn bound_of_ratio(low: f64) -> Option<f64> {
+    (low.is_finite() && low > -1.0).then_some(low)
+}
+
+/// The change of a geometric mean, from the difference of mean logarithms.
+fn relative(of: &Difference, plan: &RampPlan) -> Change {
+    let low = of.below(HARM_ERROR / 2.0, plan.detect);
+    let high = of.above(WIN_ERROR, plan.detect);
+    change(of.value.exp_m1(), (low.exp_m1(), high.exp_m1()))
 }
 
 fn limited(of: &Difference, limit: f64) -> Change {
@@ -306,18 +369,24 @@ fn limited(of: &Difference, limit: f64) -> Change {
 }
 
 /// The statistics of a look.
-struct Findings {
+struct Findings<'a> {
     ttlb: Option<Difference>,
+    /// Of the stage alone.
+    stage_ttlb: Option<Difference>,
+    /// Times of the stage.
+    times: Option<&'a [Histogram; 2]>,
     loss: Option<Difference>,
     incomplete: Option<Difference>,
     /// The site, or all of them, that contradicts the shares most, and by how much the alarm's limit is exceeded.
     ratio: Option<(Option<usize>, f64)>,
 }
 
-impl Findings {
-    fn new(epochs: &[Epoch], tally: &Tally) -> Self {
+impl<'a> Findings<'a> {
+    fn new(epochs: &[Epoch], current: Epoch, tally: &'a Tally) -> Self {
         Self {
             ttlb: difference(tally.strata(None, None, |of| of.ttlb)),
+            stage_ttlb: difference(tally.strata(Some(current.number), None, |of| of.ttlb)),
+            times: tally.times(current.number),
             loss: difference(tally.strata(None, None, |of| of.loss)),
             incomplete: difference(tally.strata(None, None, |of| of.incomplete)),
             ratio: ratio(epochs, tally),
@@ -357,8 +426,7 @@ impl Findings {
         let wait = waiting(subject, current, tally);
         let is_last = current.stage + 1 >= plan.stages.len();
         if is_last && wait.is_none() && excess.is_none() {
-            let of_stage = difference(tally.strata(Some(current.number), None, |of| of.ttlb));
-            let high = of_stage.map(|of| of.above(WIN_ERROR, plan.detect));
+            let high = self.stage_ttlb.map(|of| of.above(WIN_ERROR, plan.detect));
             if let Some(high) = high.filter(|high| *high < 0.0) {
                 return (
                     Action::Win,
@@ -388,6 +456,14 @@ impl Findings {
             Action::Ramp,
             "least time and connections of the stage, within limits".to_owned(),
         )
+    }
+
+    /// The change of a quantile of the stage's times. Its bounds hold over all stages, among which the error is divided.
+    fn quantile(&self, share: f64, plan: &RampPlan) -> Option<Change> {
+        let [control, arm] = self.times?;
+        let error = QUANTILE_ERROR / plan.stages.len().max(1) as f64;
+        let Bounded { value, low, high } = quantiles::change(control, arm, share, error)?;
+        Some(Change { value, low, high })
     }
 
     /// The harm that is shown.

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_report::statistics::sequence::{Stratum, Sums};
+use lastbyte_report::statistics::{
+    quantiles::Histogram,
+    sequence::{Stratum, Sums},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Epoch, Subject};
@@ -79,10 +82,8 @@ impl Values {
     ) {
         self.connections += 1;
         self.incomplete.add(f64::from(u8::from(!is_complete)));
-        let ttlb = if is_complete { ttlb_ms } else { Some(limit_ms) };
-        if let Some(ttlb) = ttlb.filter(|ttlb| ttlb.is_finite()) {
-            // Logs have whole milliseconds.
-            self.ttlb.add(ttlb.clamp(0.5, limit_ms).ln());
+        if let Some(ttlb) = counted_ttlb(is_complete, ttlb_ms, limit_ms) {
+            self.ttlb.add(ttlb.ln());
         }
         if let Some(loss) = loss.filter(|loss| (0.0..=1.0).contains(loss)) {
             self.loss.add(loss);
@@ -97,6 +98,14 @@ impl Values {
     }
 }
 
+/// The time of a connection in milliseconds, as it counts.
+fn counted_ttlb(is_complete: bool, ttlb_ms: Option<f64>, limit_ms: f64) -> Option<f64> {
+    let ttlb = if is_complete { ttlb_ms } else { Some(limit_ms) };
+    let ttlb = ttlb.filter(|ttlb| ttlb.is_finite())?;
+    // Logs have whole milliseconds.
+    Some(ttlb.clamp(0.5, limit_ms))
+}
+
 /// What is known of lines up to a time.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -106,6 +115,8 @@ pub struct Tally {
     pub ignored: Ignored,
     sites: Vec<String>,
     cells: BTreeMap<(u32, usize), [Values; 2]>,
+    /// Times to last byte in milliseconds, by epoch.
+    times: BTreeMap<u32, [Histogram; 2]>,
     /// Hours with lines, by epoch, since it began.
     hours: BTreeMap<u32, BTreeSet<u64>>,
     configs: BTreeMap<u32, BTreeSet<String>>,
@@ -158,6 +169,9 @@ impl Tally {
         let loss = line.sent.zip(line.lost).filter(|(sent, _)| *sent > 0.0);
         let limit_ms = subject.plan.time_limit.as_secs_f64() * 1e3;
         let is_complete = line.is_complete.unwrap_or(line.ttlb_ms.is_some());
+        if let Some(ttlb) = counted_ttlb(is_complete, line.ttlb_ms, limit_ms) {
+            self.times.entry(epoch).or_default()[arm].add(ttlb);
+        }
         self.cells.entry((epoch, site)).or_default()[arm].add(
             is_complete,
             line.ttlb_ms,
@@ -178,6 +192,12 @@ impl Tally {
         for ((epoch, site), values) in &other.cells {
             let site = self.site(&other.sites[*site]);
             self.add_values(*epoch, site, values);
+        }
+        for (epoch, times) in &other.times {
+            let ours = self.times.entry(*epoch).or_default();
+            for (ours, theirs) in ours.iter_mut().zip(times) {
+                ours.merge(theirs);
+            }
         }
         for (epoch, hours) in &other.hours {
             self.hours.entry(*epoch).or_default().extend(hours);
@@ -255,6 +275,11 @@ impl Tally {
             counts[1] += values[1].connections;
         }
         sites
+    }
+
+    /// The times to last byte of baseline and arm in an epoch, in milliseconds.
+    pub(crate) fn times(&self, epoch: u32) -> Option<&[Histogram; 2]> {
+        self.times.get(&epoch)
     }
 
     /// The indices of sites.

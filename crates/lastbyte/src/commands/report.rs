@@ -1,5 +1,6 @@
 //! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
+mod ramp;
 mod requests;
 
 use core::{fmt::Write as _, num::NonZeroUsize};
@@ -38,6 +39,8 @@ Examples:
   lastbyte report --metric ms access.ndjson
   # The state of a part of a log, merged elsewhere with those of others.
   lastbyte report --partial ab/conns.ndjson | lastbyte report --merge -
+  # Where a ramp of `lastbyte steer` or `serve` stands, and why.
+  lastbyte report --plan steer -o ramp.html
   # Any log of one JSON object per line: name the fields of arm and site.
   lastbyte report log.ndjson --arm-by '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
@@ -51,7 +54,7 @@ Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer)
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Connection logs, or access logs (NDJSON; .gz, .zst); `-` for stdin
-    #[arg(value_name = "LOG", required = true)]
+    #[arg(value_name = "LOG", required_unless_present = "plan")]
     logs: Vec<PathBuf>,
     /// Page to write
     #[arg(
@@ -114,6 +117,12 @@ pub(crate) struct Arguments {
     /// Number of bootstrap resamples
     #[arg(long, value_name = "N", default_value = "2000", value_parser = values::count::<u32>(100..=100_000))]
     resamples: u32,
+    /// Show a ramp by its decisions, in the directory of `steer` (docs/plan.md)
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "logs", "arm", "baseline", "bins", "by", "filter", "looks", "merge", "metric", "min_size", "partial",
+        "power", "resamples", "resumed", "seed", "shares", "site", "svg",
+    ])]
+    plan: Option<PathBuf>,
     /// Title of the page [default: the experiment's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -156,6 +165,9 @@ fn share(text: &str) -> Result<(String, f64), String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(folder) = &arguments.plan {
+        return ramp::run(arguments, folder);
+    }
     let logs = &arguments.logs;
     if arguments.bins.is_some() && !arguments.partial {
         check_read_twice(logs)?;

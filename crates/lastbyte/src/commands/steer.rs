@@ -4,7 +4,7 @@ mod log;
 mod rehearse;
 mod store;
 
-use core::num::NonZeroUsize;
+use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -22,7 +22,7 @@ use lastbyte_steer::{
 use lastbyte_units::{self as units, SipHash};
 
 use self::store::Store;
-pub(super) use self::store::is_stopped;
+pub(super) use self::store::{decisions, is_stopped};
 use super::{experiment_file, report, values};
 use crate::{
     failure::Failure,
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     })?;
     let jobs = arguments.jobs;
     if arguments.verify {
-        let ramp = store::decisions(&folder)?.0;
+        let ramp = decisions(&folder)?.0;
         if ramp.looks().is_empty() {
             let folder = folder.display();
             return Err(Failure::Usage(format!(
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return verify(arguments, &controller.subject(), &ramp);
     }
     let look = controller
-        .step(&folder, &arguments.logs, jobs)?
+        .step(&folder, &arguments.logs, jobs, now_ms())?
         .ok_or_else(|| in_use(&folder))?;
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
@@ -176,18 +176,19 @@ impl Controller {
 
     /// The decision in effect, without a new one. `None` before the ramp starts.
     pub(super) fn last(&self, folder: &Path) -> Result<Option<Look>, Failure> {
-        let ramp = store::decisions(folder)?.0;
+        let ramp = decisions(folder)?.0;
         self.check(&ramp)?;
         Ok(ramp.looks().last().cloned())
     }
 
     /// Starts the ramp, or decides by the logs, unless there are none or the ramp is over. Writes the decision, and the experiment
-    /// file. `None` if another process uses the directory.
+    /// file. `None` if another process uses the directory. The time is in milliseconds since 1970.
     pub(super) fn step(
         &self,
         folder: &Path,
         logs: &[PathBuf],
         jobs: Option<NonZeroUsize>,
+        now_ms: u64,
     ) -> Result<Option<Look>, Failure> {
         let Some(mut store) = Store::open(folder)? else {
             return Ok(None);
@@ -202,7 +203,7 @@ impl Controller {
         if is_new {
             // Given by mistake, or not: they are of another time.
             report::inputs(logs)?;
-            store.push(Ramp::start(&self.subject(), &self.hash, settled()))?;
+            store.push(Ramp::start(&self.subject(), &self.hash, settled(now_ms)))?;
         } else if store.is_stopped() {
             // Whatever else is wrong, such as the plan.
             if let Some(look) = store.ramp().stop() {
@@ -211,7 +212,7 @@ impl Controller {
         } else {
             self.check(store.ramp())?;
             if !store.ramp().is_over() && !logs.is_empty() {
-                let look = self.look(store.ramp(), logs, jobs)?;
+                let look = self.look(store.ramp(), logs, jobs, now_ms)?;
                 store.push(look)?;
             }
         }
@@ -239,17 +240,16 @@ impl Controller {
         ramp: &Ramp,
         logs: &[PathBuf],
         jobs: Option<NonZeroUsize>,
+        now_ms: u64,
     ) -> Result<Look, Failure> {
         let subject = &self.subject();
-        let settled = settled();
+        let settled = settled(now_ms);
         let over = || Failure::Run("the ramp is over".to_owned());
         let last = ramp.looks().last().ok_or_else(over)?;
         if settled < last.until {
             return Err(Failure::Run(format!(
                 "the clock is at {} ms since 1970, and look {} was at {} ms (expected a later time; the shares stay)",
-                settled + SETTLED_MS,
-                last.look,
-                last.until
+                now_ms, last.look, last.until
             )));
         }
         let tally = log::tally(logs, jobs, subject, &ramp.epochs(), &[settled])?;
@@ -270,26 +270,65 @@ impl Controller {
     }
 }
 
-/// The time before which all lines are written, in milliseconds since 1970.
-fn settled() -> u64 {
-    let now = u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX);
-    now.saturating_sub(SETTLED_MS)
+/// The time before which all lines are written.
+const fn settled(now_ms: u64) -> u64 {
+    now_ms.saturating_sub(SETTLED_MS)
+}
+
+/// The time in milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Computes the decisions again.
 fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<ExitCode, Failure> {
+    let (mut count, mut text) = (0, String::new());
+    for (number, again) in recomputed(&arguments.logs, arguments.jobs, subject, ramp)?
+        .iter()
+        .enumerate()
+    {
+        if again.later > 0 {
+            let later = again.later;
+            notice(format!(
+                "look {number}: {later} lines were written after it, with an earlier time: only its decision is compared"
+            ));
+        }
+        for difference in &again.differences {
+            count += 1;
+            let _ = writeln!(text, "look {number}: {difference}");
+        }
+    }
+    let looks = counted(ramp.looks().len(), "look");
+    if count == 0 {
+        print(format!("{looks}: no differences\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(text)?;
+    let differences = counted(count, "difference");
+    Err(Failure::Run(format!("{differences} in {looks}")))
+}
+
+/// A look against the logs.
+#[derive(Debug, Default)]
+pub(super) struct Recomputed {
+    /// Lines that were written after it, with an earlier time.
+    pub(super) later: u64,
+    /// What differs.
+    pub(super) differences: Vec<String>,
+}
+
+/// Each look of a ramp against the logs.
+pub(super) fn recomputed(
+    logs: &[PathBuf],
+    jobs: Option<NonZeroUsize>,
+    subject: &Subject<'_>,
+    ramp: &Ramp,
+) -> Result<Vec<Recomputed>, Failure> {
     let looks = ramp.looks();
     let times: Vec<u64> = looks.iter().map(|look| look.until).collect();
-    let tallies = log::tally(
-        &arguments.logs,
-        arguments.jobs,
-        subject,
-        &ramp.epochs(),
-        &times,
-    )?;
+    let tallies = log::tally(logs, jobs, subject, &ramp.epochs(), &times)?;
     let (mut before, mut so_far) = (Ramp::default(), Tally::default());
-    let mut differences = Vec::new();
-    for (number, (look, part)) in looks.iter().zip(&tallies).enumerate() {
+    let all = looks.iter().zip(&tallies).map(|(look, part)| {
         so_far.merge(part);
         let again = match look.action {
             Action::Start => Some(Ramp::start(subject, &look.plan, look.until)),
@@ -298,29 +337,22 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
         };
         before.push(look.clone());
         let Some(again) = again else {
-            differences.push(format!("look {number}: the ramp was over"));
-            continue;
+            return Recomputed {
+                later: 0,
+                differences: vec!["the ramp was over".to_owned()],
+            };
         };
         let later = later(look, &again);
-        if later > 0 {
-            notice(format!(
-                "look {number}: {later} lines were written after it, with an earlier time: only its decision is compared"
-            ));
+        let compared = compared(look, &again, later == 0).into_iter();
+        let differences = compared.map(|(what, recorded, computed)| {
+            format!("{what}: {computed} from the logs, {recorded} recorded")
+        });
+        Recomputed {
+            later,
+            differences: differences.collect(),
         }
-        for (what, recorded, computed) in compared(look, &again, later == 0) {
-            differences.push(format!(
-                "look {number}: {what}: {computed} from the logs, {recorded} recorded"
-            ));
-        }
-    }
-    let looks = counted(looks.len(), "look");
-    if differences.is_empty() {
-        print(format!("{looks}: no differences\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    print(differences.join("\n") + "\n")?;
-    let differences = counted(differences.len(), "difference");
-    Err(Failure::Run(format!("{differences} in {looks}")))
+    });
+    Ok(all.collect())
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -349,9 +381,8 @@ fn compared(
     computed: &Look,
     has_same_lines: bool,
 ) -> Vec<(&'static str, String, String)> {
+    let one = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.9}"));
     let numbers = |change: Option<Change>| {
-        let one =
-            |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.9}"));
         change.map_or("–".to_owned(), |of| {
             format!(
                 "{} ({} to {})",
@@ -371,6 +402,12 @@ fn compared(
             ("rule", look.rule.clone()),
             ("connections", format!("{:?}", look.connections)),
             ("TTLB", numbers(look.ttlb)),
+            ("bound for futility", one(look.ttlb_low)),
+            ("TTLB of the stage", numbers(look.stage_ttlb)),
+            ("P50", numbers(look.p50)),
+            ("P75", numbers(look.p75)),
+            ("P95", numbers(look.p95)),
+            ("sample ratio", one(look.ratio)),
             ("loss", numbers(look.loss)),
             ("incomplete", numbers(look.incomplete)),
         ]

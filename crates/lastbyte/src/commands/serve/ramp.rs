@@ -65,7 +65,7 @@ impl Ramp {
     ) -> Result<Option<Self>, Failure> {
         let mut ramp = Self::of(arguments, registry)?;
         if let Some(ramp) = ramp.as_mut().filter(|_| !arguments.check) {
-            ramp.look = ramp.decide(&[])?;
+            ramp.look = ramp.decide(&[], steer::now_ms())?;
         }
         Ok(ramp)
     }
@@ -96,8 +96,8 @@ impl Ramp {
     }
 
     /// The ramp after a look at the logs. The file `stop` takes the arm away also where that cannot be recorded.
-    fn after_look(self) -> Result<Self, Failure> {
-        let looked = logs(&self.log).and_then(|logs| self.decide(&logs));
+    fn after_look(self, now_ms: u64) -> Result<Self, Failure> {
+        let looked = logs(&self.log).and_then(|logs| self.decide(&logs, now_ms));
         let has_arm = |look: &Look| look.share > 0.0;
         let is_stopped = steer::is_stopped(&self.folder);
         let look = match (looked, &self.look) {
@@ -114,11 +114,11 @@ impl Ramp {
         Ok(Self { look, ..self })
     }
 
-    fn decide(&self, logs: &[PathBuf]) -> Result<Option<Look>, Failure> {
+    fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Look>, Failure> {
         // Logs are read by one thread: the other CPUs are for clients.
         let look = self
             .controller
-            .step(&self.folder, logs, Some(NonZeroUsize::MIN))?;
+            .step(&self.folder, logs, Some(NonZeroUsize::MIN), now_ms)?;
         look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))
     }
 
@@ -213,7 +213,7 @@ impl Ramping {
                 }
             }
             self.due.set(Instant::now() + PERIOD);
-            let looking = task::spawn_blocking(move || ramp.after_look());
+            let looking = task::spawn_blocking(move || ramp.after_look(steer::now_ms()));
             let looked = looking
                 .await
                 .unwrap_or_else(|error| Err(Failure::Run(format!("a look failed: {error}"))));

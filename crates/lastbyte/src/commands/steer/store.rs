@@ -91,7 +91,7 @@ pub(in crate::commands) fn is_stopped(folder: &Path) -> bool {
 }
 
 /// The decisions of a directory, the bytes of their lines, and those of a last line without an end.
-pub(super) fn decisions(folder: &Path) -> Result<(Ramp, u64, usize), Failure> {
+pub(in crate::commands) fn decisions(folder: &Path) -> Result<(Ramp, u64, usize), Failure> {
     let path = folder.join(DECISIONS);
     let text = if path.exists() {
         files::read_text(&path).map_err(Failure::Run)?
