@@ -125,8 +125,16 @@ impl Table {
         for row in &self.rows {
             body.push_str("<tr>");
             for (column, cell) in row.iter().enumerate() {
-                let tag = if column == 0 { "th" } else { "td" };
-                let _ = write!(body, "<{tag}>{}</{tag}>", escaped(cell));
+                // A sentence wraps.
+                let (begin, end) = match column {
+                    0 => ("<th>", "</th>"),
+                    _ if cell.split(' ').count() > 4 => (
+                        "<td style=\"text-align:left;white-space:normal;min-width:15em\">",
+                        "</td>",
+                    ),
+                    _ => ("<td>", "</td>"),
+                };
+                let _ = write!(body, "{begin}{}{end}", escaped(cell));
             }
             body.push_str("</tr>\n");
         }

@@ -187,22 +187,22 @@ impl<'a> Standing<'a> {
         let none = || vec![(0.0, "no change".to_owned())];
         let quantile = |name: &str, of| {
             let text = "Bounds of 5 % over the stages. No decision follows from them.";
-            change(
+            self.by_stage(change(
                 &format!("Change of the {name} of TTLB, by stage"),
                 text,
                 of,
                 none(),
-            )
+            ))
         };
         vec![
             shares,
             ttlb,
-            change(
+            self.by_stage(change(
                 "Change of TTLB in the stage alone",
                 "A win, in the last stage: the upper bound is below no change.",
                 |look| look.stage_ttlb,
                 none(),
-            ),
+            )),
             quantile("P50", |look| look.p50),
             quantile("P75", |look| look.p75),
             quantile("P95", |look| look.p95),
@@ -243,6 +243,21 @@ impl<'a> Standing<'a> {
             ..of(look)
         });
         points.collect()
+    }
+
+    /// A sequence of values that begin with each stage: a gap follows a look that ends one.
+    fn by_stage(&self, mut sequence: Sequence) -> Sequence {
+        let ends = self.decisions().filter(|look| look.action != Action::Hold);
+        let ends: Vec<f64> = ends.map(|look| self.hours(look)).collect();
+        let points = sequence.points.into_iter().flat_map(|point| {
+            let gap = ends.contains(&point.hours).then(|| Point {
+                hours: point.hours,
+                ..Point::default()
+            });
+            core::iter::once(point).chain(gap)
+        });
+        sequence.points = points.collect();
+        sequence
     }
 
     fn table(&self) -> Table {

@@ -381,7 +381,11 @@ fn compared(
     computed: &Look,
     has_same_lines: bool,
 ) -> Vec<(&'static str, String, String)> {
-    let one = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.9}"));
+    // No zero has a sign.
+    let rounded = |value: f64| (value * 1e9).round() / 1e9 + 0.0;
+    let one = |value: Option<f64>| {
+        value.map_or("–".to_owned(), |value| format!("{:.9}", rounded(value)))
+    };
     let numbers = |change: Option<Change>| {
         change.map_or("–".to_owned(), |of| {
             format!(
