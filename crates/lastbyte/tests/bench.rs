@@ -254,10 +254,10 @@ fn a_connection_for_each_request_measures_handshakes() {
             assert_eq!(handshakes(&json, "early_data_accepted"), early, "{context}");
             assert_eq!(handshakes(&json, "early_data_rejected"), 0, "{context}");
             let rate = json["handshakes"]["per_second"].as_f64();
-            let seconds = count(&json, "/elapsed_us") as f64 / 1e6;
-            let expected = 60.0 / seconds;
+            // The first handshake starts with the run or later, and the last one ends before it.
+            let least = 60e6 / count(&json, "/elapsed_us") as f64;
             assert!(
-                rate.is_some_and(|rate| (rate / expected - 1.0).abs() < 0.01),
+                rate.is_some_and(|rate| rate.is_finite() && rate >= 0.99 * least),
                 "{context}"
             );
         }

@@ -103,8 +103,12 @@ fn every_example_of_ab_and_report_runs() {
     };
     let access: String = (0..100).map(request).collect();
     fs::write(folder.join("access.ndjson"), access).expect("a log");
+    let plan = format!("baseline = \"a\"\n{file}[plan]\n");
+    fs::write(folder.join("ramp.toml"), plan).expect("a file");
+    let start = "lastbyte steer --plan ramp.toml --state steer\n";
+    assert_eq!(run(&folder, "steer", start), 1);
     let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
-    assert_eq!(run(&folder, "report", &script), 7);
+    assert_eq!(run(&folder, "report", &script), 8);
     for page in ["ab/report.html", "h2o.html"] {
         assert!(folder.join(page).exists(), "{page}");
     }

@@ -381,50 +381,69 @@ fn compared(
     computed: &Look,
     has_same_lines: bool,
 ) -> Vec<(&'static str, String, String)> {
-    // No zero has a sign.
-    let rounded = |value: f64| (value * 1e9).round() / 1e9 + 0.0;
-    let one = |value: Option<f64>| {
-        value.map_or("–".to_owned(), |value| format!("{:.9}", rounded(value)))
-    };
-    let numbers = |change: Option<Change>| {
-        change.map_or("–".to_owned(), |of| {
-            format!(
-                "{} ({} to {})",
-                one(Some(of.value)),
-                one(of.low),
-                one(of.high)
-            )
-        })
-    };
-    let text = |look: &Look| {
+    let words = |look: &Look| {
+        let shares = format!("epoch {}, stage {}, {}", look.epoch, look.stage, look.share);
         [
             ("action", format!("{:?}", look.action)),
-            (
-                "shares",
-                format!("epoch {}, stage {}, {}", look.epoch, look.stage, look.share),
-            ),
+            ("shares", shares),
             ("rule", look.rule.clone()),
             ("connections", format!("{:?}", look.connections)),
-            ("TTLB", numbers(look.ttlb)),
-            ("bound for futility", one(look.ttlb_low)),
-            ("TTLB of the stage", numbers(look.stage_ttlb)),
-            ("P50", numbers(look.p50)),
-            ("P75", numbers(look.p75)),
-            ("P95", numbers(look.p95)),
-            ("sample ratio", one(look.ratio)),
-            ("loss", numbers(look.loss)),
-            ("incomplete", numbers(look.incomplete)),
         ]
     };
-    let both = text(recorded).into_iter().zip(text(computed));
+    let numbers = |look: &Look| {
+        let all = |change: Option<Change>| {
+            let values = change.map(|of| [Some(of.value), of.low, of.high]);
+            values.unwrap_or_default()
+        };
+        let one = |value: Option<f64>| [value, None, None];
+        [
+            ("TTLB", all(look.ttlb)),
+            ("bound for futility", one(look.ttlb_low)),
+            ("TTLB of the stage", all(look.stage_ttlb)),
+            ("P50", all(look.p50)),
+            ("P75", all(look.p75)),
+            ("P95", all(look.p95)),
+            ("sample ratio", one(look.ratio)),
+            ("loss", all(look.loss)),
+            ("incomplete", all(look.incomplete)),
+        ]
+    };
     // What decides, before what it says.
     let most = if has_same_lines { usize::MAX } else { 2 };
-    let differing = both
-        .take(most)
-        .filter(|((_, recorded), (_, computed))| recorded != computed);
-    differing
+    let of_words = words(recorded).into_iter().zip(words(computed)).take(most);
+    let mut differing: Vec<_> = of_words
+        .filter(|((_, recorded), (_, computed))| recorded != computed)
         .map(|((what, recorded), (_, computed))| (what, recorded, computed))
-        .collect()
+        .collect();
+    if has_same_lines {
+        let of_numbers = numbers(recorded).into_iter().zip(numbers(computed));
+        for ((what, recorded), (_, computed)) in of_numbers {
+            if !recorded.into_iter().zip(computed).all(is_same) {
+                differing.push((what, with_bounds(recorded), with_bounds(computed)));
+            }
+        }
+    }
+    differing
+}
+
+/// Whether two numbers differ by rounding at most: sums of lines in another order differ in the last digits.
+fn is_same(both: (Option<f64>, Option<f64>)) -> bool {
+    match both {
+        (Some(one), Some(other)) => {
+            one.to_bits() == other.to_bits()
+                || (one - other).abs() <= 1e-9 * one.abs().max(other.abs()).max(1e-3)
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// A value with its bounds.
+fn with_bounds([value, low, high]: [Option<f64>; 3]) -> String {
+    let one = |value: Option<f64>| value.map_or("–".to_owned(), |value| value.to_string());
+    match (low, high) {
+        (None, None) => one(value),
+        _ => format!("{} ({} to {})", one(value), one(low), one(high)),
+    }
 }
 
 /// The decision and the shares of a look, for people: two lines.

@@ -40,6 +40,9 @@ use crate::{
     files, terminal,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Between looks at the logs.
 const PERIOD: Duration = Duration::from_secs(300);
 /// Between looks for the file `stop`.

@@ -1,0 +1,349 @@
+//! A ramp in virtual time while servers crash, restart and hand over, logs are lost, clocks jump, and the directory of its decisions
+//! fails, each from a seed; and what must always hold.
+//!
+//! A disk that is full and a process that ends are one of the states that the order of writes allows: a part of a line, the whole
+//! line without the experiment file, or both.
+
+#![expect(clippy::disallowed_methods, reason = "logs and decisions are files")]
+
+use std::{env, fmt::Write as _, fs};
+
+use lastbyte_steer::ramp::{Action, Ramp as Decisions};
+use lastbyte_units::SplitMix64;
+
+use super::*;
+use crate::commands::steer::decisions;
+
+const PLAN: &str = "name = 'ramp'\nbaseline = 'old'\n
+[[arms]]\nname = 'new'\nspec = 'rapid-start'\n
+[[arms]]\nname = 'old'\nspec = 'cubic:initial-window=10p'\n
+[plan]\nstages = ['10%', '30%', '50%']\nleast-time = '2h'\nleast-connections = 100\nmost-time = '2d'\nstate = 'state'\n";
+const LEAST: u64 = 100;
+const STAGES: [f64; 3] = [0.1, 0.3, 0.5];
+const HOLDBACK: f64 = 0.05;
+/// A whole hour of September 2020.
+const STARTED_MS: u64 = 1_599_998_400_000;
+const HOUR_MS: u64 = 3_600_000;
+const HOURS: u64 = 36;
+const LINES_AN_HOUR: u64 = 200;
+
+/// What is done about an error that must not be.
+fn failed<T>(seed: u64) -> impl FnOnce(Failure) -> T {
+    move |failure| panic!("seed {seed}: {failure:?}")
+}
+
+/// A server: what it assigns by, and its log.
+struct Server {
+    /// The share of the arm, and the number of the epoch.
+    share: f64,
+    epoch: u32,
+    /// Lines that are on the disk.
+    log: String,
+    /// The difference of its clock.
+    skew_ms: i64,
+}
+
+struct World {
+    seed: u64,
+    random: SplitMix64,
+    folder: PathBuf,
+    /// The ramp of `serve`, which is also that of the fleet's controller.
+    ramp: Ramp,
+    servers: Vec<Server>,
+    /// Whether a clock is wrong, so that decisions of late lines may differ.
+    has_wrong_clock: bool,
+    /// How often something happened: looks, failures, recoveries, stops, decisions.
+    counts: [u64; 5],
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = SplitMix64::stream(seed, 0);
+        let folder = env::temp_dir().join(format!("lastbyte-ramp-{}-{seed}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).expect("room");
+        let file = folder.join("ramp.toml");
+        fs::write(&file, PLAN).expect("room");
+        let controller = Controller::read(&file, &Registry::builtin())
+            .unwrap_or_else(failed(seed))
+            .expect("a plan");
+        let mut ramp = Ramp {
+            controller: Arc::new(controller),
+            folder: folder.join("state"),
+            log: folder.join("log"),
+            look: None,
+        };
+        fs::write(&ramp.log, "").expect("room");
+        let started = ramp.decide(&[], STARTED_MS + 60_000);
+        ramp.look = started.unwrap_or_else(failed(seed));
+        let has_wrong_clock = random.number().is_multiple_of(3);
+        let count = 1 + random.number() % 3;
+        let servers = (0..count).map(|_| Server {
+            share: STAGES[0],
+            epoch: ramp.epoch(),
+            log: String::new(),
+            skew_ms: if has_wrong_clock {
+                ((random.number() % 8).cast_signed() - 4) * HOUR_MS.cast_signed()
+            } else {
+                0
+            },
+        });
+        let servers = servers.collect();
+        Self {
+            seed,
+            random,
+            folder,
+            ramp,
+            servers,
+            has_wrong_clock,
+            counts: [0; 5],
+        }
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.number() % limit
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.random.number() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn decisions_file(&self) -> PathBuf {
+        self.folder.join("state/decisions.ndjson")
+    }
+
+    fn decisions(&self) -> Decisions {
+        decisions(&self.folder.join("state"))
+            .unwrap_or_else(failed(self.seed))
+            .0
+    }
+
+    /// An hour of connections, each assigned by what its server knows.
+    fn traffic(&mut self, hour: u64, effect: f64) {
+        for number in 0..LINES_AN_HOUR {
+            let place = self.below(self.servers.len() as u64) as usize;
+            let (is_arm, spread) = (self.unit() < self.servers[place].share, self.unit());
+            let ttlb = 400.0 * (spread - 0.5).exp() * if is_arm { effect } else { 1.0 };
+            let is_complete = self.unit() < 0.995;
+            let server = &mut self.servers[place];
+            let time = STARTED_MS + hour * HOUR_MS + number * (HOUR_MS / LINES_AN_HOUR);
+            let time = time.saturating_add_signed(server.skew_ms);
+            let ttlb = if is_complete {
+                format!("{ttlb:.0}")
+            } else {
+                "null".to_owned()
+            };
+            let _ = writeln!(
+                server.log,
+                r#"{{"time":{time},"conn_id":{},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"s{place}","config":"00ff-{}"}}"#,
+                hour * LINES_AN_HOUR + number,
+                number % 3,
+                if is_arm { "new" } else { "old" },
+                server.epoch,
+            );
+        }
+    }
+
+    fn write_log(&self) {
+        let all: String = self.servers.iter().map(|one| one.log.as_str()).collect();
+        fs::write(&self.ramp.log, all).expect("room");
+    }
+
+    /// A look, or a failure of one. Returns whether it was whole.
+    fn look(&mut self, now_ms: u64) -> bool {
+        let state = self.folder.join("state");
+        let (file, experiment) = (self.decisions_file(), state.join("experiment.toml"));
+        let (before, published) = (
+            fs::read_to_string(&file).expect("decisions"),
+            fs::read(&experiment).ok(),
+        );
+        let whole = &before[..before.rfind('\n').map_or(0, |end| end + 1)];
+        let fault = self.below(12);
+        let now_ms = match self.below(12) {
+            0 if self.has_wrong_clock => now_ms + 5 * HOUR_MS,
+            // Before any look.
+            1 => STARTED_MS - HOUR_MS,
+            _ => now_ms,
+        };
+        if fault == 0 {
+            // The log is not there, as of a disk that is not mounted.
+            fs::write(&self.ramp.log, "").expect("room");
+        }
+        let lock = (fault == 1).then(|| files::lock(&state.join("lock")));
+        let looked = self.ramp.clone().after_look(now_ms);
+        drop(lock);
+        self.write_log();
+        let after = fs::read_to_string(&file).expect("decisions");
+        assert!(
+            after == before || after.starts_with(whole),
+            "seed {}: an earlier decision changed",
+            self.seed
+        );
+        self.counts[0] += 1;
+        let Ok(ramp) = looked else {
+            self.counts[1] += 1;
+            assert_eq!(
+                (after, fs::read(&experiment).ok()),
+                (before, published),
+                "seed {}: a look that failed changed something",
+                self.seed
+            );
+            return false;
+        };
+        let added = after.len() - whole.len().min(after.len());
+        if (2..=4).contains(&fault) && added > 0 {
+            // The process ended, or the disk was full: what is there is a part.
+            let left = match fault {
+                2 => whole.len() + self.below(added as u64) as usize,
+                _ => after.len(),
+            };
+            fs::write(&file, &after[..left]).expect("room");
+            match published {
+                Some(text) => fs::write(&experiment, text).expect("room"),
+                None => fs::remove_file(&experiment).expect("it is there"),
+            }
+            self.counts[2] += 1;
+            return false;
+        }
+        if fault == 1 {
+            // Another process had the directory: the decision in effect is the last one.
+            assert_eq!(after, before, "seed {}", self.seed);
+        }
+        self.ramp = ramp;
+        fault != 1
+    }
+
+    /// What servers assign by: those that crash or reload read the file or the last decision; others keep theirs.
+    fn reload(&mut self, is_all: bool) {
+        let last = self.ramp.look.clone();
+        let shares: (f64, u32) = last.map_or((STAGES[0], 1), |look| (look.share, look.epoch));
+        for place in 0..self.servers.len() {
+            if is_all || self.below(4) > 0 {
+                let server = &mut self.servers[place];
+                (server.share, server.epoch) = shares;
+            }
+        }
+        // A restart, or a handover: its state is the directory.
+        if self.below(6) == 0 {
+            let fresh = Ramp {
+                look: None,
+                ..self.ramp.clone()
+            };
+            let look = fresh.decide(&[], STARTED_MS + 3 * HOURS * HOUR_MS);
+            let look = look.unwrap_or_else(failed(self.seed));
+            self.ramp = Ramp { look, ..fresh };
+        }
+    }
+
+    /// What holds of all decisions.
+    fn check(&mut self) {
+        let (seed, ramp) = (self.seed, self.decisions());
+        let mut before: Option<&Look> = None;
+        for look in ramp.looks() {
+            let most = match look.action {
+                Action::Win => 1.0 - HOLDBACK,
+                action if action.is_end() => 0.0,
+                _ => STAGES[look.stage],
+            };
+            assert!(
+                look.share <= most && (look.share <= STAGES[2] || look.action == Action::Win),
+                "seed {seed}: {look:?}"
+            );
+            let counts = look.connections.values();
+            let counts = counts.fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+            let is_by_numbers = matches!(
+                look.action,
+                Action::Ramp | Action::Win | Action::StopHarm | Action::Futile
+            );
+            assert!(
+                !is_by_numbers || counts.iter().all(|count| *count >= LEAST),
+                "seed {seed}: {look:?}"
+            );
+            if let Some(before) = before {
+                assert!(look.stage <= before.stage + 1, "seed {seed}: {look:?}");
+                let is_over = before.action.is_end() && look.action != Action::Stopped;
+                assert!(!is_over, "seed {seed}: a look after the end: {look:?}");
+            }
+            before = Some(look);
+        }
+        for server in &self.servers {
+            let is_decided = ramp.looks().iter().any(|look| {
+                look.epoch == server.epoch && look.share.to_bits() == server.share.to_bits()
+            });
+            // A stop that cannot be recorded takes the arm away all the same.
+            let is_stopped = server.share <= 0.0 && self.folder.join("state/stop").exists();
+            assert!(
+                is_decided || is_stopped,
+                "seed {seed}: shares that are no decision: {}",
+                server.share
+            );
+        }
+        let ends = ramp
+            .looks()
+            .iter()
+            .filter(|look| look.action != Action::Hold);
+        self.counts[4] = ends.count() as u64;
+    }
+
+    /// Each decision follows from the logs. Lines that were late by a wrong clock may change one.
+    fn verify(&self) {
+        let logs = logs(&self.ramp.log).unwrap_or_else(failed(self.seed));
+        let subject = self.ramp.controller.subject();
+        let all = steer::recomputed(&logs, Some(NonZeroUsize::MIN), &subject, &self.decisions());
+        let all = all.unwrap_or_else(failed(self.seed));
+        for (number, look) in all.iter().enumerate() {
+            assert!(
+                look.differences.is_empty() || (self.has_wrong_clock && look.later > 0),
+                "seed {}, look {number}: {look:?}",
+                self.seed
+            );
+        }
+    }
+
+    fn run(mut self) -> [u64; 5] {
+        let effect = [0.7, 1.0, 1.5][self.below(3) as usize];
+        let stop = (self.below(4) == 0).then(|| self.below(HOURS));
+        for hour in 0..HOURS {
+            self.traffic(hour, effect);
+            self.write_log();
+            let stop_file = self.folder.join("state/stop");
+            if stop == Some(hour) {
+                fs::write(&stop_file, "").expect("room");
+                self.counts[3] += 1;
+            }
+            let is_whole = self.look(STARTED_MS + (hour + 1) * HOUR_MS + 60_000);
+            if stop.is_some_and(|stop| hour >= stop) {
+                assert!(
+                    !is_whole || !self.ramp.has_arm(),
+                    "seed {}: the arm has connections after a stop",
+                    self.seed
+                );
+            }
+            let is_all = stop.is_some_and(|stop| hour >= stop);
+            self.reload(is_all);
+            self.check();
+        }
+        self.write_log();
+        self.verify();
+        fs::remove_dir_all(&self.folder).expect("it is there");
+        self.counts
+    }
+}
+
+/// `LASTBYTE_RAMP_SEEDS=1000` runs more.
+#[test]
+fn a_ramp_keeps_its_promises_whatever_fails() {
+    let seeds = env::var("LASTBYTE_RAMP_SEEDS").ok();
+    let seeds: u64 = seeds.and_then(|seeds| seeds.parse().ok()).unwrap_or(100);
+    let mut total = [0; 5];
+    for seed in 0..seeds {
+        for (total, count) in total.iter_mut().zip(World::new(seed).run()) {
+            *total += count;
+        }
+    }
+    // Each of these happened, so the test is one.
+    assert!(
+        total.iter().all(|count| *count >= seeds / 10),
+        "looks, failures, torn writes, stops, decisions: {total:?}"
+    );
+}
