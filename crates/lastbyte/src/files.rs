@@ -302,7 +302,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }
 
-/// Replaces a file atomically. Only its owner can read a new file; an earlier one of this user keeps its mode. A path that is not a regular file, such as a device, is
+/// Replaces a file atomically. Only its owner can read the new file. A path that is not a regular file, such as a device, is
 /// written to instead.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.metadata().is_ok_and(|about| !about.is_file()) {
@@ -329,26 +329,22 @@ const PUBLIC: u32 = 0o666;
 /// The mode of a new file that only its owner can read.
 const PRIVATE: u32 = 0o600;
 
-/// Replaces a file, which keeps its mode whatever the `umask`, or creates one with `mode`. Another user's file keeps its mode only
-/// if what is written is public.
+/// Replaces a file, or creates one with `mode`. An earlier file that others may read keeps its mode, whatever the `umask`.
 fn replace_by(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let old = fs::symlink_metadata(path)
-        .ok()
-        .filter(fs::Metadata::is_file);
-    let old = old.map(|about| (about.mode() & 0o777, about.uid()));
+    let old = fs::symlink_metadata(path).ok();
+    let old = old.filter(|about| about.is_file() && mode == PUBLIC);
+    let kept = old.map(|about| about.mode() & 0o777);
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
     // A killed process may have left this file behind. `create_new` below neither follows nor opens an existing one.
     let _ = fs::remove_file(&new);
     // No more is permitted at any time than in the end.
-    let first = old.map_or(mode, |(kept, _)| mode & kept);
+    let first = kept.map_or(mode, |kept| mode & kept);
     let mut options = File::options();
     let opened = options.write(true).create_new(true).mode(first).open(&new);
     let written = opened.and_then(|mut file| {
-        if let Some((kept, owner)) = old
-            && (mode == PUBLIC || owner == file.metadata()?.uid())
-        {
+        if let Some(kept) = kept {
             file.set_permissions(fs::Permissions::from_mode(kept))?;
         }
         file.write_all(bytes)?;

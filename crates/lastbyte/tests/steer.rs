@@ -306,6 +306,34 @@ fn verify(ramp: &Ramp) {
         String::from_utf8_lossy(&verified.stdout),
         stderr(&verified)
     );
+    // Decisions of an earlier version lack numbers.
+    let decisions = ramp.folder.join("state/decisions.ndjson");
+    let all = fs::read_to_string(&decisions).expect("decisions");
+    let earlier: Vec<String> = all
+        .lines()
+        .map(|line| {
+            let mut look: Value = serde_json::from_str(line).expect("a look");
+            let keys = look.as_object_mut().expect("an object");
+            for key in ["setup", "ttlb-low", "stage-ttlb", "p50", "p75", "p95"] {
+                keys.remove(key);
+            }
+            look.to_string()
+        })
+        .collect();
+    fs::write(&decisions, earlier.join("\n") + "\n").expect("room");
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(
+        verified.status.success(),
+        "{}",
+        String::from_utf8_lossy(&verified.stdout)
+    );
+    let page = lastbyte(&ramp.folder, &["report", "--plan", "state"]);
+    assert!(
+        stderr(&page).contains("its decisions have no `setup`"),
+        "{}",
+        stderr(&page)
+    );
+    fs::write(&decisions, all).expect("room");
     // A line more, of a server whose clock is slow: the decisions are those of the others.
     let late = ramp
         .log

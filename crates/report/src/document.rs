@@ -34,6 +34,28 @@ pub(crate) fn facts(facts: &[(String, String)], body: &mut String) {
     body.push_str("</dl></section>\n");
 }
 
+/// A table that scrolls where it is too wide. The first cell of a row is its heading, and sentences wrap.
+pub(crate) fn table(header: &[String], rows: &[Vec<String>], body: &mut String) {
+    body.push_str("<div class=\"scroll\"><table><thead><tr>");
+    for name in header {
+        let _ = write!(body, "<th>{}</th>", escaped(name));
+    }
+    body.push_str("</tr></thead><tbody>\n");
+    for row in rows {
+        body.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let (begin, end) = match column {
+                0 => ("<th>", "</th>"),
+                _ if cell.split(' ').count() > 4 => ("<td class=\"sentence\">", "</td>"),
+                _ => ("<td>", "</td>"),
+            };
+            let _ = write!(body, "{begin}{}{end}", escaped(cell));
+        }
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</tbody></table></div>\n");
+}
+
 /// The script of a page.
 pub(crate) struct Script<'a> {
     /// Its data, as JSON that is safe in a page.

@@ -78,19 +78,7 @@ impl Versus {
             |size| figure::ratios(&self.ratios, size),
             &mut body,
         );
-        body.push_str("<div class=\"scroll\"><table><thead><tr>");
-        for name in &self.header {
-            let _ = write!(body, "<th>{}</th>", escaped(name));
-        }
-        body.push_str("</tr></thead><tbody>\n");
-        for row in &self.rows {
-            body.push_str("<tr>");
-            for cell in row {
-                let _ = write!(body, "<td>{}</td>", escaped(cell));
-            }
-            body.push_str("</tr>\n");
-        }
-        body.push_str("</tbody></table></div>\n");
+        document::table(&self.header, &self.rows, &mut body);
         document::page(&self.title, &[document::STYLE, STYLE], &body, None)
     }
 }

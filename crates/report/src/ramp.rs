@@ -103,42 +103,13 @@ impl Page {
             load::notes(core::slice::from_ref(&sequence.text), &mut body);
         }
         for table in &self.tables {
-            table.write(&mut body);
+            let _ = writeln!(body, "<section><h2>{}</h2>", escaped(&table.title));
+            document::table(&table.header, &table.rows, &mut body);
+            body.push_str("</section>\n");
         }
         load::notes(&self.notes, &mut body);
         document::facts(&self.facts, &mut body);
         document::page(&self.title, &[document::STYLE, load::STYLE], &body, None)
-    }
-}
-
-impl Table {
-    fn write(&self, body: &mut String) {
-        let _ = writeln!(
-            body,
-            "<section><h2>{}</h2><div class=\"scroll\"><table><thead><tr>",
-            escaped(&self.title)
-        );
-        for name in &self.header {
-            let _ = write!(body, "<th>{}</th>", escaped(name));
-        }
-        body.push_str("</tr></thead><tbody>\n");
-        for row in &self.rows {
-            body.push_str("<tr>");
-            for (column, cell) in row.iter().enumerate() {
-                // A sentence wraps.
-                let (begin, end) = match column {
-                    0 => ("<th>", "</th>"),
-                    _ if cell.split(' ').count() > 4 => (
-                        "<td style=\"text-align:left;white-space:normal;min-width:15em\">",
-                        "</td>",
-                    ),
-                    _ => ("<td>", "</td>"),
-                };
-                let _ = write!(body, "{begin}{}{end}", escaped(cell));
-            }
-            body.push_str("</tr>\n");
-        }
-        body.push_str("</tbody></table></div></section>\n");
     }
 }
 

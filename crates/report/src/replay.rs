@@ -101,23 +101,9 @@ impl Section {
         if !self.text.is_empty() {
             let _ = writeln!(body, "<p>{}</p>", escaped(&self.text));
         }
-        if self.rows.is_empty() {
-            return;
+        if !self.rows.is_empty() {
+            document::table(&self.header, &self.rows, body);
         }
-        body.push_str("<div class=\"scroll\"><table><thead><tr>");
-        for name in &self.header {
-            let _ = write!(body, "<th>{}</th>", escaped(name));
-        }
-        body.push_str("</tr></thead><tbody>\n");
-        for row in &self.rows {
-            body.push_str("<tr>");
-            for (column, cell) in row.iter().enumerate() {
-                let tag = if column == 0 { "th" } else { "td" };
-                let _ = write!(body, "<{tag}>{}</{tag}>", escaped(cell));
-            }
-            body.push_str("</tr>\n");
-        }
-        body.push_str("</tbody></table></div>\n");
     }
 
     /// Changes on the horizontal axis, percentiles on the vertical one, as on the page of an experiment.

@@ -397,6 +397,11 @@ impl<'a> Findings<'a> {
         let plan = subject.plan;
         let least = plan.least_connections;
         let all = tally.connections(None);
+        let (hours, most) = (tally.all_hours(), RampPlan::hours(plan.most_time));
+        let undecided = (hours >= most).then(|| {
+            let rule = format!("undecided after {hours} hours");
+            (Action::Futile, rule)
+        });
         if let Some((site, excess)) = self.ratio
             && excess > 0.0
             && all[0] + all[1] >= least
@@ -414,10 +419,8 @@ impl<'a> Findings<'a> {
             .zip(subject.arms)
             .find(|(count, _)| **count < least)
         {
-            return (
-                Action::Hold,
-                format!("{count} of {least} connections of `{name}`"),
-            );
+            let rule = format!("{count} of {least} connections of `{name}`");
+            return undecided.unwrap_or((Action::Hold, rule));
         }
         if let Some(rule) = self.harm(subject, tally) {
             return (Action::StopHarm, rule);
@@ -442,9 +445,8 @@ impl<'a> Findings<'a> {
             let detect = units::show_share(plan.detect);
             return (Action::Futile, format!("TTLB is not {detect} lower"));
         }
-        let (hours, most) = (tally.all_hours(), RampPlan::hours(plan.most_time));
-        if hours >= most {
-            return (Action::Futile, format!("undecided after {hours} hours"));
+        if let Some(end) = undecided {
+            return end;
         }
         if let Some(rule) = wait.or(excess) {
             return (Action::Hold, rule);

@@ -107,6 +107,7 @@ impl<'a> Standing<'a> {
             value,
             note,
         };
+        let signed = |share: f64| units::show_signed(share * 100.0, 2);
         let mut tiles = vec![tile(
             "share of new connections",
             units::show_share(last.share),
@@ -289,9 +290,4 @@ impl<'a> Standing<'a> {
             rows: rows.collect(),
         }
     }
-}
-
-/// A share in percent, with its sign.
-fn signed(value: f64) -> String {
-    format!("{:+.2}", value * 100.0).replace('-', "−")
 }

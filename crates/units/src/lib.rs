@@ -49,6 +49,6 @@ pub use rate::Rate;
 pub use siphash::SipHash;
 pub use text::{
     SEED_END, UnitError, bytes, count, probability, rate, seed, show_bytes, show_rate, show_share,
-    show_span, span,
+    show_signed, show_span, span,
 };
 pub use time::{Time, nanos};

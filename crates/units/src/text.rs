@@ -391,6 +391,12 @@ pub fn show_rate(rate: Rate) -> String {
     )
 }
 
+/// A number with its sign and this many decimals, for people: `−0.50` with the minus sign of typography.
+#[must_use]
+pub fn show_signed(number: f64, decimals: usize) -> String {
+    format!("{number:+.decimals$}").replace('-', "−")
+}
+
 /// A share as [`probability`] reads it: `2%`.
 #[must_use]
 pub fn show_share(share: f64) -> String {

@@ -328,6 +328,8 @@ pub(super) fn recomputed(
     let times: Vec<u64> = looks.iter().map(|look| look.until).collect();
     let tallies = log::tally(logs, jobs, subject, &ramp.epochs(), &times)?;
     let (mut before, mut so_far) = (Ramp::default(), Tally::default());
+    // Ramps that began before looks had a setup lack other numbers, too.
+    let has_all = looks.first().is_some_and(|first| first.setup.is_some());
     let all = looks.iter().zip(&tallies).map(|(look, part)| {
         so_far.merge(part);
         let again = match look.action {
@@ -343,7 +345,7 @@ pub(super) fn recomputed(
             };
         };
         let later = later(look, &again);
-        let compared = compared(look, &again, later == 0).into_iter();
+        let compared = compared(look, &again, later == 0, has_all).into_iter();
         let differences = compared.map(|(what, recorded, computed)| {
             format!("{what}: {computed} from the logs, {recorded} recorded")
         });
@@ -380,6 +382,7 @@ fn compared(
     recorded: &Look,
     computed: &Look,
     has_same_lines: bool,
+    has_all: bool,
 ) -> Vec<(&'static str, String, String)> {
     let words = |look: &Look| {
         let shares = format!("epoch {}, stage {}, {}", look.epoch, look.stage, look.share);
@@ -398,14 +401,14 @@ fn compared(
         let one = |value: Option<f64>| [value, None, None];
         [
             ("TTLB", all(look.ttlb)),
+            ("sample ratio", one(look.ratio)),
+            ("loss", all(look.loss)),
+            ("incomplete", all(look.incomplete)),
             ("bound for futility", one(look.ttlb_low)),
             ("TTLB of the stage", all(look.stage_ttlb)),
             ("P50", all(look.p50)),
             ("P75", all(look.p75)),
             ("P95", all(look.p95)),
-            ("sample ratio", one(look.ratio)),
-            ("loss", all(look.loss)),
-            ("incomplete", all(look.incomplete)),
         ]
     };
     // What decides, before what it says.
@@ -416,8 +419,9 @@ fn compared(
         .map(|((what, recorded), (_, computed))| (what, recorded, computed))
         .collect();
     if has_same_lines {
+        let most = if has_all { usize::MAX } else { 4 };
         let of_numbers = numbers(recorded).into_iter().zip(numbers(computed));
-        for ((what, recorded), (_, computed)) in of_numbers {
+        for ((what, recorded), (_, computed)) in of_numbers.take(most) {
             if !recorded.into_iter().zip(computed).all(is_same) {
                 differing.push((what, with_bounds(recorded), with_bounds(computed)));
             }

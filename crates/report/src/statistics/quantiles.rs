@@ -3,7 +3,7 @@
 //! # The bounds
 //!
 //! Howard and Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification"
-//! (Bernoulli 28, 2022), theorem 1 with the beta-binomial mixture. Let Q be the quantile p, and n the number of values. The number
+//! (Bernoulli 28, 2022), with the beta-binomial mixture. Let Q be the quantile p, and n the number of values. The number
 //! of values below Q is at most, and that of values up to Q at least, a sum N of n independent Bernoulli variables of mean p: with
 //! values that are equal, by a coupling. A mixture of likelihood ratios over means that are distributed as Beta(r p, r (1 − p)),
 //!

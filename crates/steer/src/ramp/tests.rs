@@ -112,12 +112,13 @@ impl Log {
         loss: [f64; 2],
         incomplete: [f64; 2],
     ) -> Look {
-        loop {
+        for _ in 0..1000 {
             let look = self.hour(count, ttlb, loss, incomplete);
             if look.action.is_end() {
                 return look;
             }
         }
+        panic!("no end after 1000 hours");
     }
 }
 
@@ -199,6 +200,18 @@ fn an_arm_without_an_effect_ends() {
     assert_eq!(
         (end.action, end.rule.as_str()),
         (Action::Futile, "undecided after 4 hours")
+    );
+}
+
+#[test]
+fn an_arm_that_never_has_enough_connections_ends() {
+    let mut log = Log::new();
+    log.plan.most_time = Duration::from_secs(4 * 3600);
+    log.plan.least_connections = 1_000_000;
+    let end = log.until_end(1100, [400.0; 2], [0.01; 2], [0.01; 2]);
+    assert_eq!(
+        (end.action, end.share, end.rule.as_str()),
+        (Action::Futile, 0.0, "undecided after 4 hours")
     );
 }
 

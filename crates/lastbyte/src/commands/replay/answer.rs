@@ -6,6 +6,7 @@ use lastbyte_replay::{
     Check, CheckKind, Estimate, GroupKind, LEVEL, LogLine, Outcome, Prediction, imbalance,
 };
 use lastbyte_report::replay::{Curve, Page, Section, Tile};
+use lastbyte_units as units;
 use serde_json::{Value, json};
 
 use super::log::Log;
@@ -339,7 +340,7 @@ impl Answer {
                 one.groups[0].lines,
                 self.lines,
                 one.incomplete,
-                signed(one.unmatched_mean * 100.0, 1)
+                units::show_signed(one.unmatched_mean * 100.0, 1)
             ),
             curves: vec![Curve {
                 name: one.to.clone(),
@@ -367,11 +368,11 @@ fn tile(one: &Prediction) -> Tile {
     let all = &one.groups[0];
     Tile {
         name: format!("{}: geometric mean of TTLB", one.to),
-        value: format!("{} %", signed(all.mean.value * 100.0, 1)),
+        value: format!("{} %", units::show_signed(all.mean.value * 100.0, 1)),
         note: format!(
             "{} to {} %; loss {}; {} slower by > 5 %",
-            signed(all.mean.low * 100.0, 1),
-            signed(all.mean.high * 100.0, 1),
+            units::show_signed(all.mean.low * 100.0, 1),
+            units::show_signed(all.mean.high * 100.0, 1),
             points(&all.loss),
             share(&all.slower)
         ),
@@ -422,18 +423,15 @@ fn in_percent(points: &[(f64, Estimate)]) -> Vec<(f64, f64, f64, f64)> {
 }
 
 fn percent(one: &Estimate) -> String {
-    let [value, low, high] = [one.value, one.low, one.high].map(|part| signed(part * 100.0, 1));
+    let [value, low, high] =
+        [one.value, one.low, one.high].map(|part| units::show_signed(part * 100.0, 1));
     format!("{value} % ({low} to {high})")
 }
 
 fn points(one: &Estimate) -> String {
-    let [value, low, high] = [one.value, one.low, one.high].map(|part| signed(part * 100.0, 2));
+    let [value, low, high] =
+        [one.value, one.low, one.high].map(|part| units::show_signed(part * 100.0, 2));
     format!("{value} points ({low} to {high})")
-}
-
-/// A number with its sign, as people write it.
-fn signed(number: f64, digits: usize) -> String {
-    format!("{number:+.digits$}").replace('-', "−")
 }
 
 fn share(one: &Estimate) -> String {

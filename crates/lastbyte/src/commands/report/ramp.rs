@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Fail
     }
     let standing = Standing::of(&ramp).ok_or_else(|| {
         Failure::Usage(format!(
-            "`{shown}`: no decisions with a `setup` (expected the directory of a ramp)"
+            "`{shown}`: its decisions have no `setup` (expected the directory of a ramp that began with this version)"
         ))
     })?;
     let mut page = standing.page();

@@ -124,7 +124,7 @@ fn the_page_shows_the_ratios_and_each_round() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert_eq!(page.matches("<tr><td>").count(), 8);
+    assert_eq!(page.matches("<tr><th>").count(), 1 + 8, "with the header");
 }
 
 #[test]
