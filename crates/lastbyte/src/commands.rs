@@ -17,6 +17,7 @@ pub(crate) mod plot;
 pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod report;
+mod sealed;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sim;

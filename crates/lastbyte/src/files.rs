@@ -223,6 +223,23 @@ pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
     (mode & 0o007 != 0).then_some(mode)
 }
 
+/// The owner of a note by a person, by number, and its first line of at most 200 characters, without control characters. The line
+/// is empty if the note is not a readable file. `None` if it does not exist.
+pub(crate) fn note(path: &Path) -> Option<(u32, String)> {
+    let about = path.metadata().ok()?;
+    let mut bytes = Vec::new();
+    if about.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        // What cannot be read is no line.
+        drop(file.take(1024).read_to_end(&mut bytes));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().next().unwrap_or_default().trim();
+    let shown = line.chars().filter(|char| !char.is_control()).take(200);
+    Some((about.uid(), shown.collect()))
+}
+
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))

@@ -6,13 +6,18 @@
     reason = "what a command reads and writes is files"
 )]
 
+#[path = "steer/disk.rs"]
+mod disk;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
+#[path = "steer/states.rs"]
+mod states;
 
 use std::{
     fmt::Write as _,
     fs::{self, File},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -314,7 +319,7 @@ fn verify(ramp: &Ramp) {
         .map(|line| {
             let mut look: Value = serde_json::from_str(line).expect("a look");
             let keys = look.as_object_mut().expect("an object");
-            for key in ["setup", "ttlb-low", "stage-ttlb", "p50", "p75", "p95"] {
+            for key in ["setup", "at", "ttlb-low", "stage-ttlb", "p50", "p75", "p95"] {
                 keys.remove(key);
             }
             look.to_string()
@@ -611,9 +616,12 @@ fn a_server_logs_the_epoch_and_a_stop_takes_the_arm_away() {
     };
     get(&serving);
     // Without reading a log.
-    fs::write(folder.join("state/stop"), "").expect("room");
+    let stop = folder.join("state/stop");
+    fs::write(&stop, "  pager \u{1b}went off\nat 3 in the morning\n").expect("room");
+    let owner = stop.metadata().expect("a file").uid();
     let printed = steer(&["missing"]);
-    assert!(printed.starts_with("look 1: stopped: "), "{printed}");
+    let expected = format!("look 1: stopped: the file `stop` of user {owner}: pager went off\n");
+    assert!(printed.starts_with(&expected), "{printed}");
     serving.process.signal("-HUP");
     serving.process.until("reloaded: arms");
     for _ in 0..5 {

@@ -120,6 +120,26 @@ impl Chart {
         self.drawing.area(outline, fill);
     }
 
+    /// Names of vertical lines, within the plot at its top, each to the right of its line, or to the left where it would not fit. A
+    /// name that would touch the one before is left out.
+    pub(crate) fn names(&mut self, lines: &[(f64, String)]) {
+        let (left, top, right, _) = self.edges;
+        let mut free = left;
+        for (value, name) in lines {
+            let place = self.x.place(*value) as f32;
+            let width = self.drawing.width(name, Style::plain(self.font, MUTED));
+            let start = if place + 4.0 + width <= right {
+                place + 4.0
+            } else {
+                place - 4.0 - width
+            };
+            if start >= free {
+                self.text((start, top + self.font), Anchor::Start, MUTED, name);
+                free = start + width + 4.0;
+            }
+        }
+    }
+
     /// Ticks of the horizontal axis. A label that would touch the one before is left out.
     pub(crate) fn bottom(&mut self, marks: &[(f64, String)]) {
         let (left, _, right, bottom) = self.edges;

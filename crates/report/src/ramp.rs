@@ -203,6 +203,7 @@ impl Sequence {
         });
         let lines: Vec<Vec<Place>> = lines.collect();
         chart.lines(lines, BLUE, 2.0);
+        chart.names(&page.decisions);
         chart.bottom(&times(hours, size));
         Some(chart.scene())
     }

@@ -54,7 +54,7 @@ pub use http::{HttpVersion, TlsVersion, Upgrade};
 pub use lastbyte_units::Direction;
 pub use moves::{Move, MoveKind};
 pub use neighbour::{Neighbour, Observation};
-pub use plan::RampPlan;
+pub use plan::{Freeze, RampPlan};
 pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{FlowPlan, Handshake, Path, Request, Scenario, Security, Transport};
 pub use setting::SettingError;

@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::{population::text, setting::SettingError};
 
+pub use self::freeze::Freeze;
+
+mod freeze;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +49,9 @@ pub struct RampPlan {
     /// The share that stays at the baseline after a win.
     #[serde(deserialize_with = "share")]
     pub holdback: f64,
+    /// Windows of time in which the share does not grow.
+    #[serde(deserialize_with = "windows")]
+    pub freeze: Vec<Freeze>,
     /// The directory of the decisions, relative to the experiment file.
     pub state: Option<String>,
 }
@@ -63,6 +69,7 @@ impl Default for RampPlan {
             time_limit: Duration::from_secs(60),
             min_size: 0,
             holdback: 0.05,
+            freeze: Vec::new(),
             state: None,
         }
     }
@@ -172,4 +179,12 @@ fn shares<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
     let shares = texts.iter().map(|text| units::probability(text));
     let shares: Result<Vec<f64>, _> = shares.collect();
     shares.map_err(|error| D::Error::custom(SettingError::from(error)))
+}
+
+fn windows<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Freeze>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    let windows = texts.iter().map(|text| text.parse());
+    windows
+        .collect::<Result<_, SettingError>>()
+        .map_err(D::Error::custom)
 }

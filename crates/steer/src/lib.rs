@@ -25,7 +25,7 @@
 //! let subject = Subject { name: "new", arms: ["cubic", "rapid-start"], plan: &plan };
 //! let mut ramp = Ramp::default();
 //! ramp.push(Ramp::start(&subject, "hash of the plan", 1_790_000_000_000));
-//! let look = ramp.look(&subject, &Tally::default()).expect("the ramp is not over");
+//! let look = ramp.look(&subject, &Tally::default(), 1_790_000_000_000).expect("the ramp is not over");
 //! assert_eq!((look.action, look.share), (Action::Hold, 0.01));
 //! ```
 

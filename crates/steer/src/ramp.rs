@@ -14,6 +14,8 @@
 //! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
 //! | `hold` | otherwise | |
 //!
+//! In a window of `freeze`, `ramp` and `win` hold: no share grows.
+//!
 //! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
 //! the last stage only, so that an effect that faded in earlier stages does not count.
 //!
@@ -132,6 +134,9 @@ pub struct Look {
     pub look: u64,
     /// The time of the newest line, or of the start, in milliseconds since the Unix epoch.
     pub until: u64,
+    /// When it was made, in milliseconds since the Unix epoch. 0 by versions that did not record it.
+    #[serde(default)]
+    pub at: u64,
     /// The decision.
     pub action: Action,
     /// The reason.
@@ -176,13 +181,14 @@ pub struct Look {
 }
 
 impl Look {
-    /// The look that ends a ramp after this one, for an operator.
+    /// The look at this time that ends a ramp after this one, for an operator, with the reason.
     #[must_use]
-    pub fn stopped(&self) -> Self {
+    pub fn stopped(&self, rule: String, now_ms: u64) -> Self {
         Self {
             look: self.look + 1,
+            at: now_ms,
             action: Action::Stopped,
-            rule: "the file `stop` is there".to_owned(),
+            rule,
             epoch: self.epoch + 1,
             share: 0.0,
             setup: None,
@@ -251,6 +257,7 @@ impl Ramp {
         Look {
             look: 0,
             until: now_ms,
+            at: now_ms,
             action: Action::Start,
             rule: "first stage".to_owned(),
             epoch: u32::try_from(now_ms / 1000).unwrap_or(u32::MAX / 2).max(1),
@@ -284,20 +291,27 @@ impl Ramp {
     /// The look that takes the arm away for an operator, also after a win. `None` if the ramp did not start, or the arm has no
     /// connections.
     #[must_use]
-    pub fn stop(&self) -> Option<Look> {
+    pub fn stop(&self, rule: String, now_ms: u64) -> Option<Look> {
         let last = self.0.last().filter(|look| look.share > 0.0)?;
-        Some(last.stopped())
+        Some(last.stopped(rule, now_ms))
     }
 
-    /// The look at these lines. `None` if the ramp did not start, or is over.
+    /// The look at these lines, at this time in milliseconds since 1970. `None` if the ramp did not start, or is over.
     #[must_use]
-    pub fn look(&self, subject: &Subject<'_>, tally: &Tally) -> Option<Look> {
+    pub fn look(&self, subject: &Subject<'_>, tally: &Tally, now_ms: u64) -> Option<Look> {
         let last = self.0.last().filter(|look| !look.action.is_end())?;
         let epochs = self.epochs();
         let current = *epochs.last()?;
         let findings = Findings::new(&epochs, current, tally);
-        let (action, rule) = findings.decide(subject, current, tally);
         let plan = subject.plan;
+        let (mut action, mut rule) = findings.decide(subject, current, tally);
+        let mut windows = plan.freeze.iter();
+        if matches!(action, Action::Ramp | Action::Win)
+            && let Some(window) = windows.find(|window| window.contains(now_ms))
+        {
+            rule = format!("frozen from {window}, else {action}: {rule}");
+            action = Action::Hold;
+        }
         let (stage, share) = match action {
             Action::Ramp => {
                 let stage = current.stage + 1;
@@ -314,6 +328,7 @@ impl Ramp {
         Some(Look {
             look: last.look + 1,
             until: tally.until_ms.max(last.until),
+            at: now_ms,
             action,
             rule,
             epoch: current.number + u32::from(is_new),

@@ -276,7 +276,7 @@ impl<'a> Rehearsal<'a> {
                 // Its state is its decisions.
                 ramp = Ramp::new(ramp.looks().to_vec()).unwrap_or_default();
             }
-            let Some(look) = ramp.look(&self.subject, &tally) else {
+            let Some(look) = ramp.look(&self.subject, &tally, tally.until_ms) else {
                 break;
             };
             (share, epoch) = (look.share, look.epoch);

@@ -73,7 +73,7 @@ impl<'a> Standing<'a> {
     pub fn page(&self) -> Page {
         let setup = self.setup;
         let marks = self.decisions().filter(|look| look.action != Action::Hold);
-        let marks = marks.map(|look| (self.hours(look), look.action.to_string()));
+        let marks = marks.map(|look| (self.hours(look), named(look)));
         Page {
             title: format!("Ramp of {} in {}", setup.arms[1], setup.experiment),
             standing: self.sentence(),
@@ -264,7 +264,7 @@ impl<'a> Standing<'a> {
     fn table(&self) -> Table {
         let rows = self.decisions().map(|look| {
             vec![
-                format!("{} {}", look.look, look.action),
+                named(look),
                 format!("{:.1} h", self.hours(look)),
                 units::show_share(look.share),
                 look.rule.clone(),
@@ -290,4 +290,9 @@ impl<'a> Standing<'a> {
             rows: rows.collect(),
         }
     }
+}
+
+/// The name of a decision in charts and tables.
+fn named(look: &Look) -> String {
+    format!("{} {}", look.look, look.action)
 }

@@ -10,9 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Epoch, Subject};
 
+mod state;
+#[cfg(test)]
+mod tests;
+
 /// Further sites are counted together as [`OTHER_SITES`].
 const SITES_MAX: usize = 64;
 const OTHER_SITES: &str = "(other sites)";
+/// Epochs of a tally of lines whose epochs are not known. A ramp has one for each stage and end.
+const EPOCHS_MAX: usize = 256;
 /// Further hashes of an epoch are not kept.
 const CONFIGS_MAX: usize = 16;
 const HOUR_MS: u64 = 3_600_000;
@@ -107,7 +113,7 @@ fn counted_ttlb(is_complete: bool, ttlb_ms: Option<f64>, limit_ms: f64) -> Optio
 }
 
 /// What is known of lines up to a time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// The time of the newest line that counts, in milliseconds since the Unix epoch.
     pub until_ms: u64,
@@ -117,30 +123,37 @@ pub struct Tally {
     cells: BTreeMap<(u32, usize), [Values; 2]>,
     /// Times to last byte in milliseconds, by epoch.
     times: BTreeMap<u32, [Histogram; 2]>,
-    /// Hours with lines, by epoch, since it began.
+    /// Hours with lines, by epoch: since it began, if that is known.
     hours: BTreeMap<u32, BTreeSet<u64>>,
+    /// The time of the newest line, by epoch.
+    newest: BTreeMap<u32, u64>,
     configs: BTreeMap<u32, BTreeSet<String>>,
 }
 
 impl Tally {
-    /// Counts a line that was written at `now_ms` at the latest.
-    pub fn add(&mut self, line: &Line<'_>, subject: &Subject<'_>, epochs: &[Epoch], now_ms: u64) {
-        let ignored = &mut self.ignored;
+    /// Counts a line that was written at `now_ms` at the latest. Lines of other epochs than these do not count. Without epochs, all
+    /// may count: see [`Tally::of_epochs`].
+    pub fn add(
+        &mut self,
+        line: &Line<'_>,
+        subject: &Subject<'_>,
+        epochs: Option<&[Epoch]>,
+        now_ms: u64,
+    ) {
         if line.experiment != Some(subject.name) {
-            ignored.other_experiment += 1;
+            self.ignored.other_experiment += 1;
             return;
         }
-        let epoch = line.config.and_then(epoch_of);
-        let of = |number| epochs.iter().find(|one| one.number == number);
-        let Some(&Epoch {
-            number: epoch,
-            since_ms,
-            ..
-        }) = epoch.and_then(of)
-        else {
-            ignored.other_epoch += 1;
+        let known = |number| {
+            let since_ms = epochs.map_or(Some(0), |epochs| since(epochs, number))?;
+            let is_new = !self.newest.contains_key(&number);
+            (!is_new || !self.has_too_many_epochs()).then_some((number, since_ms))
+        };
+        let Some((epoch, since_ms)) = line.config.and_then(epoch_of).and_then(known) else {
+            self.ignored.other_epoch += 1;
             return;
         };
+        let ignored = &mut self.ignored;
         let Some(arm) = subject.arms.iter().position(|arm| line.arm == Some(arm)) else {
             ignored.other_arm += 1;
             return;
@@ -154,6 +167,8 @@ impl Tally {
             return;
         }
         self.until_ms = self.until_ms.max(time);
+        let newest = self.newest.entry(epoch).or_default();
+        *newest = time.max(*newest);
         // Otherwise the server's clock is slow.
         if time / HOUR_MS >= since_ms / HOUR_MS {
             self.add_hour(epoch, time / HOUR_MS);
@@ -202,6 +217,10 @@ impl Tally {
         for (epoch, hours) in &other.hours {
             self.hours.entry(*epoch).or_default().extend(hours);
         }
+        for (epoch, newest) in &other.newest {
+            let ours = self.newest.entry(*epoch).or_default();
+            *ours = (*newest).max(*ours);
+        }
         for (epoch, configs) in &other.configs {
             let ours = self.configs.entry(*epoch).or_default();
             for config in configs {
@@ -210,6 +229,34 @@ impl Tally {
                 }
             }
         }
+    }
+
+    /// Whether epochs that are not known yet do not count any more, for want of room.
+    #[must_use]
+    pub fn has_too_many_epochs(&self) -> bool {
+        self.newest.len() >= EPOCHS_MAX
+    }
+
+    /// The lines of these epochs. Those of other epochs do not count.
+    #[must_use]
+    pub fn of_epochs(mut self, epochs: &[Epoch]) -> Self {
+        let is_known = |number: u32| since(epochs, number).is_some();
+        for ((epoch, _), values) in &self.cells {
+            if !is_known(*epoch) {
+                self.ignored.other_epoch += values[0].connections + values[1].connections;
+            }
+        }
+        self.cells.retain(|(epoch, _), _| is_known(*epoch));
+        self.times.retain(|epoch, _| is_known(*epoch));
+        self.configs.retain(|epoch, _| is_known(*epoch));
+        self.newest.retain(|epoch, _| is_known(*epoch));
+        self.hours.retain(|epoch, _| is_known(*epoch));
+        for (epoch, hours) in &mut self.hours {
+            let first = since(epochs, *epoch).unwrap_or(0) / HOUR_MS;
+            hours.retain(|hour| *hour >= first);
+        }
+        self.until_ms = self.newest.values().copied().max().unwrap_or(0);
+        self
     }
 
     /// The index of a site.
@@ -315,6 +362,12 @@ impl Tally {
             arm: of(&values[1]),
         })
     }
+}
+
+/// When an epoch began, in milliseconds since 1970. `None` if it is not one of these.
+fn since(epochs: &[Epoch], number: u32) -> Option<u64> {
+    let epoch = epochs.iter().find(|one| one.number == number)?;
+    Some(epoch.since_ms)
 }
 
 /// The epoch of a configuration: the number behind the last `-`.

@@ -8,7 +8,7 @@ mod state;
 
 use core::num::NonZeroUsize;
 use std::{
-    io::{self, IsTerminal as _, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -27,7 +27,7 @@ use self::{
     log::Log,
 };
 use crate::{
-    commands::{report, values},
+    commands::{report, sealed, values},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -228,13 +228,7 @@ fn read(arguments: &Arguments, sampling: state::Sampling) -> Result<log::Part, F
 
 /// Writes the state of a part of the log to standard output.
 fn partial(arguments: &Arguments, sampling: state::Sampling) -> Result<ExitCode, Failure> {
-    if io::stdout().is_terminal() {
-        return Err(Failure::Usage(
-            "a state is not for a terminal: write it to a file (`--partial … > part.state`)"
-                .to_owned(),
-        ));
-    }
-    print(state::text(&read(arguments, sampling)?, sampling))?;
+    sealed::write(|| Ok(state::text(&read(arguments, sampling)?, sampling)))?;
     Ok(ExitCode::SUCCESS)
 }
 

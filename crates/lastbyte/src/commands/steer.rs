@@ -22,8 +22,8 @@ use lastbyte_steer::{
 use lastbyte_units::{self as units, SipHash};
 
 use self::store::Store;
-pub(super) use self::store::{decisions, is_stopped};
-use super::{experiment_file, report, values};
+pub(super) use self::store::{decisions, stopped};
+use super::{experiment_file, report, sealed, values};
 use crate::{
     failure::Failure,
     files,
@@ -40,6 +40,8 @@ Examples:
   lastbyte steer conns*.ndjson* --plan ramp.toml --state steer
   # Compute each decision so far again from the logs.
   lastbyte steer conns*.ndjson* --plan ramp.toml --state steer --verify
+  # A look by states of the logs, which --partial made where they are.
+  lastbyte steer --merge *.state --plan ramp.toml --state steer
 
 The directory of --state has decisions.ndjson, a line per look, and experiment.toml, which servers read again when they receive SIGHUP. If it has a file `stop`, the arm gets no more connections. One process at a time can use it. Lines of the last minute wait for the next look.
 
@@ -62,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     verify: bool,
     /// Run the plan N times over simulated connections, in each of several scenarios
-    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=100_000), conflicts_with_all = ["state", "verify", "logs"])]
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=100_000), conflicts_with_all = ["state", "verify", "partial", "merge", "logs"])]
     rehearse: Option<u32>,
     /// Random seed of --rehearse
     #[arg(long, default_value = "1", value_parser = units::seed)]
@@ -70,6 +72,12 @@ pub(crate) struct Arguments {
     /// Threads [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
+    /// Write what a look needs of the logs, for --merge, to stdout
+    #[arg(long, requires = "logs", conflicts_with_all = ["state", "verify", "merge"])]
+    partial: bool,
+    /// Read states of --partial in place of logs
+    #[arg(long, requires = "logs", conflicts_with = "verify")]
+    merge: bool,
 }
 
 /// Servers write lines some time after the time on them. Lines of this time before now wait for the next look, so that the same
@@ -88,13 +96,17 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         let subject = controller.subject();
         return rehearse::run(arguments, &controller.experiment, subject, repeats);
     }
+    let jobs = arguments.jobs;
+    if arguments.partial {
+        sealed::write(|| controller.part(&arguments.logs, jobs, now_ms()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let folder = arguments.state.clone().or_else(|| controller.folder());
     let folder = folder.ok_or_else(|| {
         Failure::Usage(
             "no directory of the decisions (expected --state, or `state` of the plan)".to_owned(),
         )
     })?;
-    let jobs = arguments.jobs;
     if arguments.verify {
         let ramp = decisions(&folder)?.0;
         if ramp.looks().is_empty() {
@@ -106,8 +118,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         controller.check(&ramp)?;
         return verify(arguments, &controller.subject(), &ramp);
     }
+    let lines = if arguments.merge {
+        Lines::States(&arguments.logs)
+    } else {
+        Lines::Logs(&arguments.logs, jobs)
+    };
     let look = controller
-        .step(&folder, &arguments.logs, jobs, now_ms())?
+        .step(&folder, lines, now_ms())?
         .ok_or_else(|| in_use(&folder))?;
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
@@ -119,6 +136,22 @@ fn in_use(folder: &Path) -> Failure {
         "`{}` is in use by another `lastbyte steer` or `serve` (expected one at a time)",
         folder.display()
     ))
+}
+
+/// Where the lines of a look are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lines<'a> {
+    /// In logs, which are read by this many threads.
+    Logs(&'a [PathBuf], Option<NonZeroUsize>),
+    /// Counted before, in states.
+    States(&'a [PathBuf]),
+}
+
+impl Lines<'_> {
+    const fn are_none(self) -> bool {
+        let (Self::Logs(files, _) | Self::States(files)) = self;
+        files.is_empty()
+    }
 }
 
 /// What decides by a plan: `lastbyte steer`, or a server on its own.
@@ -186,15 +219,15 @@ impl Controller {
     pub(super) fn step(
         &self,
         folder: &Path,
-        logs: &[PathBuf],
-        jobs: Option<NonZeroUsize>,
+        lines: Lines<'_>,
         now_ms: u64,
     ) -> Result<Option<Look>, Failure> {
         let Some(mut store) = Store::open(folder)? else {
             return Ok(None);
         };
         let is_new = store.ramp().looks().is_empty();
-        if is_new && store.is_stopped() {
+        let stopped = store.stopped();
+        if is_new && stopped.is_some() {
             return Err(Failure::Usage(format!(
                 "`{}` has a file `stop` (expected none to start a ramp)",
                 folder.display()
@@ -202,23 +235,35 @@ impl Controller {
         }
         if is_new {
             // Given by mistake, or not: they are of another time.
-            report::inputs(logs)?;
+            if let Lines::Logs(logs, _) = lines {
+                report::inputs(logs)?;
+            }
             store.push(Ramp::start(&self.subject(), &self.hash, settled(now_ms)))?;
-        } else if store.is_stopped() {
+        } else if let Some(rule) = stopped {
             // Whatever else is wrong, such as the plan.
-            if let Some(look) = store.ramp().stop() {
+            if let Some(look) = store.ramp().stop(rule, now_ms) {
                 store.push(look)?;
             }
         } else {
             self.check(store.ramp())?;
-            if !store.ramp().is_over() && !logs.is_empty() {
-                let look = self.look(store.ramp(), logs, jobs, now_ms)?;
+            if !store.ramp().is_over() && !lines.are_none() {
+                let look = self.look(store.ramp(), lines, now_ms)?;
                 store.push(look)?;
             }
         }
         // Also after a look that holds: an earlier run may have ended before it wrote the file.
         store.publish(&self.experiment)?;
         Ok(store.ramp().looks().last().cloned())
+    }
+
+    /// The lines of the state of a part of the logs, up to a time.
+    pub(super) fn part(
+        &self,
+        logs: &[PathBuf],
+        jobs: Option<NonZeroUsize>,
+        now_ms: u64,
+    ) -> Result<String, Failure> {
+        log::part(logs, jobs, &self.subject(), &self.hash, now_ms)
     }
 
     /// Checks that a ramp follows this plan.
@@ -234,14 +279,8 @@ impl Controller {
         }
     }
 
-    /// Looks at the logs.
-    fn look(
-        &self,
-        ramp: &Ramp,
-        logs: &[PathBuf],
-        jobs: Option<NonZeroUsize>,
-        now_ms: u64,
-    ) -> Result<Look, Failure> {
+    /// Looks at the lines.
+    fn look(&self, ramp: &Ramp, lines: Lines<'_>, now_ms: u64) -> Result<Look, Failure> {
         let subject = &self.subject();
         let settled = settled(now_ms);
         let over = || Failure::Run("the ramp is over".to_owned());
@@ -252,8 +291,14 @@ impl Controller {
                 now_ms, last.look, last.until
             )));
         }
-        let tally = log::tally(logs, jobs, subject, &ramp.epochs(), &[settled])?;
-        let tally = tally.into_iter().next().unwrap_or_default();
+        let epochs = ramp.epochs();
+        let tally = match lines {
+            Lines::Logs(logs, jobs) => {
+                let tallies = log::tally(logs, jobs, subject, &epochs, &[settled])?;
+                tallies.into_iter().next().unwrap_or_default()
+            }
+            Lines::States(parts) => log::merge(parts, &self.hash, &epochs, now_ms)?,
+        };
         let now = tally.by_site();
         for (site, before) in &last.connections {
             let now = now.get(site).copied().unwrap_or_default();
@@ -266,7 +311,7 @@ impl Controller {
                 }
             }
         }
-        ramp.look(subject, &tally).ok_or_else(over)
+        ramp.look(subject, &tally, now_ms).ok_or_else(over)
     }
 }
 
@@ -334,8 +379,8 @@ pub(super) fn recomputed(
         so_far.merge(part);
         let again = match look.action {
             Action::Start => Some(Ramp::start(subject, &look.plan, look.until)),
-            Action::Stopped => before.stop(),
-            _ => before.look(subject, &so_far),
+            Action::Stopped => before.stop(look.rule.clone(), look.at),
+            _ => before.look(subject, &so_far, look.at),
         };
         before.push(look.clone());
         let Some(again) = again else {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::scene::Shape;
 
 fn page() -> Page {
     let point = |hours: f64, value: Option<f64>| Point {
@@ -42,6 +43,31 @@ fn a_page_has_its_standing_first_and_texts_are_escaped() {
     assert!(standing.is_some() && standing < chart, "{html}");
     assert!(html.contains("a &lt;ramp&gt;") && html.contains("&lt;1&gt;"));
     assert_eq!(html.matches("<svg").count(), 2, "for screens and phones");
+}
+
+#[test]
+fn decisions_have_names_that_do_not_touch() {
+    let mut page = page();
+    page.decisions = [0.0, 0.01, 2.0, 4.0]
+        .iter()
+        .enumerate()
+        .map(|(number, at)| (*at, format!("{number} ramp")))
+        .collect();
+    let names = |size| {
+        let scene = page.sequences[0].draw(&page, size).expect("values");
+        let texts = scene.shapes.iter().filter_map(|shape| match shape {
+            Shape::Text { at, text, .. } if text.ends_with("ramp") => Some((at.0, text.clone())),
+            _ => None,
+        });
+        (scene.width, texts.collect::<Vec<_>>())
+    };
+    for size in [Size::Wide, Size::Narrow] {
+        let (width, names) = names(size);
+        let texts: Vec<&str> = names.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["0 ramp", "2 ramp", "3 ramp"]);
+        // The last line is at the right edge.
+        assert!(names[2].0 < width - 40.0, "{names:?}");
+    }
 }
 
 #[test]

@@ -72,6 +72,26 @@ impl Histogram {
         self.count += other.count;
     }
 
+    /// The bins that have values, and their numbers.
+    pub fn bins(&self) -> impl Iterator<Item = (i16, u64)> {
+        self.bins.iter().map(|(bin, count)| (*bin, *count))
+    }
+
+    /// The histogram of these bins, as [`Histogram::bins`] has them. `None` if one is out of range.
+    #[must_use]
+    pub fn of_bins(bins: impl IntoIterator<Item = (i16, u64)>) -> Option<Self> {
+        let mut all = Self::default();
+        for (bin, count) in bins {
+            let octave = f64::from(bin) / BINS;
+            if !(OCTAVES.0..=OCTAVES.1).contains(&octave) {
+                return None;
+            }
+            *all.bins.entry(bin).or_default() += count;
+            all.count += count;
+        }
+        Some(all)
+    }
+
     /// The number of values.
     #[must_use]
     pub const fn count(&self) -> u64 {

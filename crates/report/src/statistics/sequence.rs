@@ -71,10 +71,14 @@ impl Sums {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The sum of squared distances from the mean.
+    /// The sum of squared distances from the mean. 0 if rounding alone may be as large, so that equal values have none, in whatever
+    /// order they were added.
     fn deviation(&self) -> f64 {
         let mean = self.mean().unwrap_or(0.0);
-        (self.squares - mean * self.sum).max(0.0)
+        let deviation = self.squares - mean * self.sum;
+        // Each of three additions and products of sums is off by half an epsilon a value at the most.
+        let rounding = 4.0 * f64::EPSILON * self.count as f64 * self.squares;
+        if deviation > rounding { deviation } else { 0.0 }
     }
 }
 

@@ -5,11 +5,7 @@
 //! parts cannot differ in them.
 
 use core::fmt::Write as _;
-use std::{
-    collections::BTreeMap,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use lastbyte_replay::{KEYS, Line, LogLine};
 use serde_json::{Value, json};
@@ -18,7 +14,7 @@ use super::{
     bank::hash,
     log::{Log, Part, Sample},
 };
-use crate::{failure::Failure, files};
+use crate::{commands::sealed, failure::Failure};
 
 /// What the sample of a part depends on.
 #[derive(Clone, Copy)]
@@ -42,7 +38,7 @@ impl Sampling {
 
 const NO_STATE: &str = "not a state (expected the output of `lastbyte replay --partial`)";
 
-/// The state of a part.
+/// The lines of the state of a part.
 pub(super) fn text(part: &Part, sampling: Sampling) -> String {
     let counts = &part.counts;
     let counts = json!({
@@ -64,8 +60,6 @@ pub(super) fn text(part: &Part, sampling: Sampling) -> String {
         let row = json!([line.arm, line.site, place.0, place.1, count, numbers]);
         let _ = writeln!(text, "{row}");
     }
-    let sum = hash(&text);
-    let _ = writeln!(text, "{}", json!(["end", format!("{sum:016x}")]));
     text
 }
 
@@ -76,11 +70,8 @@ pub(super) fn merge(paths: &[PathBuf], sampling: Sampling) -> Result<Part, Failu
     for path in paths {
         let name = path.display().to_string();
         let failure = |why: String| Failure::Usage(format!("`{name}`: {why}"));
-        let state = read(path).map_err(|error| failure(error.to_string()))?;
-        let part = parse(&state, sampling).map_err(failure)?;
-        // The lines alone: a part is the same under another name.
-        let rows = state.splitn(3, '\n').nth(2).unwrap_or_default();
-        let rows = rows.rsplit_once("[\"end\"").map_or(rows, |(rows, _)| rows);
+        let state = sealed::read(path).map_err(|error| failure(error.to_string()))?;
+        let (part, rows) = parse(&state, sampling).map_err(failure)?;
         if !rows.is_empty()
             && let Some(earlier) = known.insert(hash(rows), name.clone())
         {
@@ -93,19 +84,9 @@ pub(super) fn merge(paths: &[PathBuf], sampling: Sampling) -> Result<Part, Failu
     Ok(all)
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    if path.as_os_str() == "-" {
-        return io::read_to_string(io::stdin());
-    }
-    io::read_to_string(files::open(path)?)
-}
-
-fn parse(text: &str, sampling: Sampling) -> Result<Part, String> {
-    let (body, end) = text
-        .trim_end_matches('\n')
-        .rsplit_once('\n')
-        .ok_or(NO_STATE)?;
-    let mut rows = body.lines();
+/// A part, and the text of its lines, which is the same under another name.
+fn parse(text: &str, sampling: Sampling) -> Result<(Part, &str), String> {
+    let mut rows = text.lines();
     let value = |row: Option<&str>| -> Result<Value, String> {
         serde_json::from_str(row.unwrap_or_default()).map_err(|_| NO_STATE.to_owned())
     };
@@ -138,17 +119,17 @@ fn parse(text: &str, sampling: Sampling) -> Result<Part, String> {
             ));
         }
     }
-    let sum = hash(&format!("{body}\n"));
-    if serde_json::from_str::<Value>(end).ok() != Some(json!(["end", format!("{sum:016x}")])) {
-        return Err("the state was cut off or changed (expected a line with its checksum at the end): write it again".to_owned());
-    }
+    let lines = sealed::opened(text)?
+        .splitn(3, '\n')
+        .nth(2)
+        .unwrap_or_default();
     let counts = value(rows.next())?;
     let mut part = Part {
         lines: whole(&counts["lines"])?,
         counts: counts_of(&counts)?,
         ..Part::default()
     };
-    for row in rows {
+    for row in lines.lines() {
         let row = value(Some(row))?;
         let line = LogLine {
             arm: row[0].as_str().ok_or(NO_STATE)?.to_owned(),
@@ -165,7 +146,7 @@ fn parse(text: &str, sampling: Sampling) -> Result<Part, String> {
         let sample: &mut Sample = part.samples.entry(line.arm.clone()).or_default();
         sample.add(place, line, whole(&row[4])?, sampling.most);
     }
-    Ok(part)
+    Ok((part, lines))
 }
 
 fn whole(value: &Value) -> Result<u64, String> {

@@ -34,7 +34,7 @@ use super::arguments::Arguments;
 use crate::{
     commands::{
         experiment_file::FOUR_ARMS,
-        steer::{self, Controller},
+        steer::{self, Controller, Lines},
     },
     failure::Failure,
     files, terminal,
@@ -102,26 +102,25 @@ impl Ramp {
     fn after_look(self, now_ms: u64) -> Result<Self, Failure> {
         let looked = logs(&self.log).and_then(|logs| self.decide(&logs, now_ms));
         let has_arm = |look: &Look| look.share > 0.0;
-        let is_stopped = steer::is_stopped(&self.folder);
-        let look = match (looked, &self.look) {
+        let stopped = steer::stopped(&self.folder);
+        let look = match (looked, &self.look, stopped) {
             // Another process has the directory, and looks at its logs.
-            (Ok(Some(last)), _) if is_stopped && has_arm(&last) => Some(last.stopped()),
-            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last)) if is_stopped => {
+            (Ok(Some(last)), _, Some(rule)) if has_arm(&last) => Some(last.stopped(rule, now_ms)),
+            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last), Some(rule)) => {
                 terminal::error(format!(
-                    "error: {why}\nthe file `stop` is there: the arm has no connections now, which is not recorded"
+                    "error: {why}\n{rule}: the arm has no connections now, which is not recorded"
                 ));
-                Some(last.stopped())
+                Some(last.stopped(rule, now_ms))
             }
-            (looked, _) => looked?,
+            (looked, ..) => looked?,
         };
         Ok(Self { look, ..self })
     }
 
     fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Look>, Failure> {
         // Logs are read by one thread: the other CPUs are for clients.
-        let look = self
-            .controller
-            .step(&self.folder, logs, Some(NonZeroUsize::MIN), now_ms)?;
+        let lines = Lines::Logs(logs, Some(NonZeroUsize::MIN));
+        let look = self.controller.step(&self.folder, lines, now_ms)?;
         look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))
     }
 
@@ -211,7 +210,7 @@ impl Ramping {
             };
             if Instant::now() < self.due.get() {
                 sleep(STOP_PERIOD).await;
-                if !steer::is_stopped(&ramp.folder) {
+                if steer::stopped(&ramp.folder).is_none() {
                     continue;
                 }
             }

@@ -56,9 +56,9 @@ impl Store {
         &self.ramp
     }
 
-    /// Whether an operator ends the ramp.
-    pub(super) fn is_stopped(&self) -> bool {
-        is_stopped(&self.folder)
+    /// Who ends the ramp, and why: see [`stopped`].
+    pub(super) fn stopped(&self) -> Option<String> {
+        stopped(&self.folder)
     }
 
     /// Adds a decision.
@@ -85,9 +85,13 @@ impl Store {
     }
 }
 
-/// Whether the directory has the file by which an operator ends a ramp.
-pub(in crate::commands) fn is_stopped(folder: &Path) -> bool {
-    folder.join(STOP).exists()
+/// Who ends the ramp of a directory with the file for that, and the reason in it. `None` if there is no such file.
+pub(in crate::commands) fn stopped(folder: &Path) -> Option<String> {
+    let (owner, reason) = files::note(&folder.join(STOP))?;
+    Some(match reason.as_str() {
+        "" => format!("the file `{STOP}` of user {owner} is there"),
+        reason => format!("the file `{STOP}` of user {owner}: {reason}"),
+    })
 }
 
 /// The decisions of a directory, the bytes of their lines, and those of a last line without an end.

@@ -215,6 +215,35 @@ fn what_cannot_be_known_is_absent() {
 }
 
 #[test]
+fn equal_values_have_no_bounds_in_whatever_order_they_are_added() {
+    for part in [1, 3, 1000, 100_000] {
+        let mut stratum = Stratum::default();
+        for (sums, value) in [(&mut stratum.control, 0.1), (&mut stratum.arm, 0.3)] {
+            let mut sum = Sums::default();
+            for number in 1..=100_000 {
+                sum.add(value);
+                if number % part == 0 {
+                    sums.merge(&core::mem::take(&mut sum));
+                }
+            }
+            sums.merge(&sum);
+        }
+        let equal = difference([stratum]).expect("a difference");
+        assert!((equal.value - 0.2).abs() < 1e-6, "{}", equal.value);
+        assert!(equal.below(0.05, 0.1).is_infinite(), "in parts of {part}");
+    }
+    // One value that differs is a variance.
+    let mut stratum = Stratum::default();
+    for _ in 0..100_000 {
+        stratum.control.add(0.1);
+        stratum.arm.add(0.1);
+    }
+    stratum.arm.add(0.2);
+    let one = difference([stratum]).expect("a difference");
+    assert!(one.below(0.05, 0.1).is_finite());
+}
+
+#[test]
 fn a_sample_ratio_is_rejected_when_it_is_wrong_and_rarely_when_it_is_right() {
     let alarm = 1000.0_f64.ln();
     let first_alarm = |seed: u64, share: f64, true_share: f64| {

@@ -3,6 +3,8 @@
 //!
 //! A disk that is full and a process that ends are one of the states that the order of writes allows: a part of a line, the whole
 //! line without the experiment file, or both.
+//!
+//! Every other seed is a fleet: each server has a log of its own, and `steer` decides by them, or by their states.
 
 #![expect(clippy::disallowed_methods, reason = "logs and decisions are files")]
 
@@ -12,7 +14,7 @@ use lastbyte_steer::ramp::{Action, Ramp as Decisions};
 use lastbyte_units::SplitMix64;
 
 use super::*;
-use crate::commands::steer::decisions;
+use crate::commands::{sealed, steer::decisions};
 
 const PLAN: &str = "name = 'ramp'\nbaseline = 'old'\n
 [[arms]]\nname = 'new'\nspec = 'rapid-start'\n
@@ -50,6 +52,8 @@ struct World {
     /// The ramp of `serve`, which is also that of the fleet's controller.
     ramp: Ramp,
     servers: Vec<Server>,
+    /// Whether each server has a log of its own.
+    is_fleet: bool,
     /// Whether a clock is wrong, so that decisions of late lines may differ.
     has_wrong_clock: bool,
     /// How often something happened: looks, failures, recoveries, stops, decisions.
@@ -95,6 +99,7 @@ impl World {
             folder,
             ramp,
             servers,
+            is_fleet: seed % 2 == 1,
             has_wrong_clock,
             counts: [0; 5],
         }
@@ -145,8 +150,63 @@ impl World {
     }
 
     fn write_log(&self) {
+        if self.is_fleet {
+            for (path, server) in self.logs().iter().zip(&self.servers) {
+                fs::write(path, &server.log).expect("room");
+            }
+            return;
+        }
         let all: String = self.servers.iter().map(|one| one.log.as_str()).collect();
         fs::write(&self.ramp.log, all).expect("room");
+    }
+
+    /// The logs that are looked at.
+    fn logs(&self) -> Vec<PathBuf> {
+        if self.is_fleet {
+            let places = 0..self.servers.len();
+            return places
+                .map(|place| self.folder.join(format!("of-server-{place}")))
+                .collect();
+        }
+        logs(&self.ramp.log).unwrap_or_else(failed(self.seed))
+    }
+
+    /// Takes a log away, as a disk that is not mounted does.
+    fn lose_log(&mut self) {
+        let lost = if self.is_fleet {
+            let place = self.below(self.servers.len() as u64) as usize;
+            self.logs().swap_remove(place)
+        } else {
+            self.ramp.log.clone()
+        };
+        fs::write(lost, "").expect("room");
+    }
+
+    /// The ramp after a look of a server, or of `steer`.
+    fn looked(&mut self, now_ms: u64) -> Result<Ramp, Failure> {
+        if !self.is_fleet {
+            return self.ramp.clone().after_look(now_ms);
+        }
+        let mut files = self.logs();
+        let by_states = self.below(2) == 0;
+        if by_states {
+            let controller = Arc::clone(&self.ramp.controller);
+            for path in &mut files {
+                let state = controller.part(core::slice::from_ref(path), None, now_ms)?;
+                path.set_extension("state");
+                fs::write(path, sealed::sealed(state)).expect("room");
+            }
+        }
+        let lines = if by_states {
+            Lines::States(&files)
+        } else {
+            Lines::Logs(&files, Some(NonZeroUsize::MIN))
+        };
+        let ramp = self.ramp.clone();
+        let look = ramp.controller.step(&ramp.folder, lines, now_ms)?;
+        let look =
+            look.map_or_else(|| ramp.controller.last(&ramp.folder), |look| Ok(Some(look)))?;
+        Ok(Ramp { look, ..ramp })
     }
 
     /// A look, or a failure of one. Returns whether it was whole.
@@ -166,11 +226,10 @@ impl World {
             _ => now_ms,
         };
         if fault == 0 {
-            // The log is not there, as of a disk that is not mounted.
-            fs::write(&self.ramp.log, "").expect("room");
+            self.lose_log();
         }
         let lock = (fault == 1).then(|| files::lock(&state.join("lock")));
-        let looked = self.ramp.clone().after_look(now_ms);
+        let looked = self.looked(now_ms);
         drop(lock);
         self.write_log();
         let after = fs::read_to_string(&file).expect("decisions");
@@ -287,7 +346,7 @@ impl World {
 
     /// Each decision follows from the logs. Lines that were late by a wrong clock may change one.
     fn verify(&self) {
-        let logs = logs(&self.ramp.log).unwrap_or_else(failed(self.seed));
+        let logs = self.logs();
         let subject = self.ramp.controller.subject();
         let all = steer::recomputed(&logs, Some(NonZeroUsize::MIN), &subject, &self.decisions());
         let all = all.unwrap_or_else(failed(self.seed));

@@ -1,0 +1,136 @@
+//! Looks by states of parts of the logs.
+
+use std::fs;
+
+use super::{FIRST, PLAN, Ramp, serving::stderr};
+
+/// Writes lines as a log of this name, and its state.
+fn part(ramp: &Ramp, name: &str, lines: &str) -> String {
+    fs::write(ramp.folder.join(name), lines).expect("room");
+    let output = super::lastbyte(
+        &ramp.folder,
+        &["steer", "--partial", name, "--plan", "ramp.toml"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let state = format!("{name}.state");
+    fs::write(ramp.folder.join(&state), &output.stdout).expect("room");
+    state
+}
+
+#[test]
+fn states_give_the_decisions_of_their_logs() {
+    let mut ramp = Ramp::new("steer-states");
+    let mut states = Vec::new();
+    let mut known = 0;
+    let (mut epoch, mut share) = (FIRST, 0.1);
+    for hour in 0..40 {
+        ramp.hour(epoch, share, 0.85);
+        // A log an hour and site; lines of an earlier epoch, of a server that reads the file late.
+        let late = ramp.log[known..].lines().next().expect("a line");
+        let late = late
+            .replace(&format!("-{epoch}"), &format!("-{FIRST}"))
+            .replace("\"conn_id\":0,", "\"conn_id\":9999,");
+        let lines = format!("{}{late}\n", &ramp.log[known..]);
+        ramp.log.truncate(known);
+        ramp.log.push_str(&lines);
+        ramp.write();
+        for site in ["fra", "nrt"] {
+            let of_site = lines
+                .split_inclusive('\n')
+                .filter(|line| line.contains(site));
+            let of_site: String = of_site.collect();
+            states.push(part(&ramp, &format!("{hour}-{site}"), &of_site));
+        }
+        known = ramp.log.len();
+        let mut by_states = vec!["--merge"];
+        by_states.extend(states.iter().map(String::as_str));
+        let output = ramp.steer(&by_states);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let look = ramp.decisions().pop().expect("a look");
+        (epoch, share) = (
+            look["epoch"].as_u64().expect("one"),
+            look["share"].as_f64().expect("one"),
+        );
+        if look["action"] == "win" {
+            break;
+        }
+    }
+    let actions: Vec<_> = ramp
+        .decisions()
+        .iter()
+        .map(|look| look["action"].to_string())
+        .collect();
+    assert_eq!(
+        actions.last().map(String::as_str),
+        Some("\"win\""),
+        "{actions:?}"
+    );
+    // All logs, with all lines, give these decisions.
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(
+        verified.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&verified.stdout),
+        stderr(&verified)
+    );
+}
+
+#[test]
+fn what_is_not_a_state_of_the_ramp_leaves_the_shares() {
+    let mut ramp = Ramp::new("steer-wrong-states");
+    ramp.hour(FIRST, 0.1, 1.0);
+    let state = part(&ramp, "first", &ramp.log.clone());
+    let text = fs::read_to_string(ramp.folder.join(&state)).expect("a state");
+    let (experiment, looks) = (ramp.experiment(), ramp.decisions());
+    let write = |text: &str| fs::write(ramp.folder.join("x"), text).expect("room");
+    let damaged = "the state was cut off or changed";
+    let none = "not a state (expected the output of `lastbyte steer --partial`)";
+    for (text, expected) in [
+        (&text[..text.len() / 2], damaged),
+        (&text[..text.len() - 30], damaged),
+        (text.lines().next().expect("a line"), damaged),
+        (&*text.replacen("[[", "[[ ", 1), damaged),
+        ("", none),
+        ("{}\n", none),
+        (&*ramp.log, none),
+        (
+            &*text.replace("\"steer-state\":1", "\"steer-state\":2"),
+            "another format: 2 (expected 1)",
+        ),
+        (
+            &*text.replace("\"version\":\"", "\"version\":\"9."),
+            "another version",
+        ),
+    ] {
+        write(text);
+        ramp.refused(&["--merge", "x"], expected);
+    }
+    ramp.refused(
+        &["--merge", &state, &state],
+        "about 50 % of the lines are copies of others",
+    );
+    ramp.refused(&["--merge", &state, "missing"], "`missing`: No such file");
+    ramp.refused(&["--merge"], "<LOG>");
+    ramp.refused(&["--merge", &state, "--verify"], "cannot be used with");
+    // Another plan.
+    fs::write(ramp.folder.join("other.toml"), PLAN.replace("10%", "20%")).expect("room");
+    let of_other = super::lastbyte(
+        &ramp.folder,
+        &["steer", "--partial", "first", "--plan", "other.toml"],
+    );
+    fs::write(ramp.folder.join("x"), &of_other.stdout).expect("room");
+    ramp.refused(&["--merge", "x"], "another plan: ");
+    assert_eq!((ramp.experiment(), ramp.decisions()), (experiment, looks));
+    // Then a part is missing.
+    let second = part(
+        &ramp,
+        "second",
+        &ramp.log.replace("\"conn_id\":", "\"conn_id\":1"),
+    );
+    let output = ramp.steer(&["--merge", &state, &second]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    ramp.refused(
+        &["--merge", &second],
+        "(expected all logs since the start; the shares stay)",
+    );
+}
