@@ -76,6 +76,9 @@ pub struct Fetch {
     pub is_method_fixed: bool,
     /// The header fields, except those derived from other settings.
     pub fields: Fields,
+    /// Names, in lower case, of fields derived from other settings that are not sent: `accept-encoding`, `authorization` or
+    /// `expect`. Default: none.
+    pub omitted: Vec<String>,
     /// The request body.
     pub upload: Option<Upload>,
     /// Whether redirects are followed (RFC 9110 §15.4), up to 50. Default: no.
@@ -95,6 +98,7 @@ impl Fetch {
             method: "GET".to_owned(),
             is_method_fixed: false,
             fields: Fields::new(),
+            omitted: Vec::new(),
             upload: None,
             follows_redirects: false,
             is_decoded: false,

@@ -16,7 +16,7 @@ use crate::{
     base64::basic,
     decode::{ACCEPTED, Decoder},
     failure::Failure,
-    fetch::{Fetch, Outcome, Timing},
+    fetch::{Fetch, Outcome, Timing, Upload},
     follow,
     head::{Head, Version},
     listener::Listener,
@@ -26,6 +26,9 @@ use crate::{
 
 /// The most bytes of a discarded body, such as that of a redirect, which are read so that the connection can be reused.
 const DISCARDED_MAX: u64 = 1 << 20;
+
+/// Uploads larger than this are announced with `expect: 100-continue` over HTTP/1.1 (RFC 9110 §10.1.1); the same limit as curl's.
+const EXPECT_LEN: u64 = 1 << 20;
 
 /// The most interim responses to one request. RFC 9110 §15.2 sets no limit, but a server that never sends a final response
 /// would otherwise keep the client busy forever.
@@ -114,8 +117,8 @@ impl FetchState {
         self.next = None;
     }
 
-    /// The request in the form of HTTP/2 and HTTP/3.
-    pub(crate) fn http_request(&self) -> Request {
+    /// The request for this version of HTTP, in the form of HTTP/2 and HTTP/3.
+    pub(crate) fn http_request(&self, version: Version) -> Request {
         let fetch = &self.current;
         let authority = fetch.url.origin().authority();
         let host = fetch.fields.get("host");
@@ -124,21 +127,35 @@ impl FetchState {
             .unwrap_or(&authority);
         let scheme = fetch.url.origin().scheme.name();
         let mut request = Request::new(&fetch.method, scheme, authority, fetch.url.path());
-        add_fields(request.fields_mut(), fetch);
+        add_fields(request.fields_mut(), fetch, version);
         request
     }
 }
 
 /// Adds the fields of the fetch and those derived from it: credentials and others.
-fn add_fields(fields: &mut Fields, fetch: &Fetch) {
-    let lacks = |name| fetch.fields.get(name).is_none();
+fn add_fields(fields: &mut Fields, fetch: &Fetch, version: Version) {
+    let lacks = |name| {
+        fetch.fields.get(name).is_none() && fetch.omitted.iter().all(|omitted| omitted != name)
+    };
     if let Some(credentials) = fetch.url.credentials()
         && lacks("authorization")
     {
         fields.push_sensitive("authorization", basic(credentials));
     }
+    let len = fetch.upload.as_ref().map(Upload::len);
+    let has_content = len.is_some_and(|len| len != Some(0));
     for line in &fetch.fields {
-        if line.name == "host" {
+        let is_sent = match line.name {
+            "host" => false,
+            // Without content there is nothing to wait with (RFC 9110 §10.1.1).
+            "expect" => has_content || !is_100_continue(line.value),
+            // Of a connection of HTTP/1.1 (RFC 9113 §8.2.2, RFC 9114 §4.2).
+            "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {
+                version <= Version::Http11
+            }
+            _ => true,
+        };
+        if !is_sent {
             continue;
         }
         if line.is_sensitive || line.name == "authorization" {
@@ -150,12 +167,20 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch) {
     if fetch.is_decoded && lacks("accept-encoding") {
         fields.push("accept-encoding", ACCEPTED);
     }
-    let len = fetch.upload.as_ref().and_then(crate::fetch::Upload::len);
-    if let Some(len) = len
-        && lacks("content-length")
+    if let Some(Some(len)) = len
+        && fetch.fields.get("content-length").is_none()
     {
         fields.push("content-length", len.to_string());
     }
+    let is_long = len.is_some_and(|len| len.is_none_or(|len| len > EXPECT_LEN));
+    if version <= Version::Http11 && is_long && lacks("expect") {
+        fields.push("expect", "100-continue");
+    }
+}
+
+/// Whether a value of `expect` is the expectation of `100 Continue`.
+pub(crate) fn is_100_continue(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"100-continue")
 }
 
 impl<'a> FetchStates<'a> {
@@ -304,3 +329,6 @@ impl<'a> FetchStates<'a> {
             .on_request(fetch, connection, version, request);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -373,13 +373,19 @@ impl<A: Application> Worker<A> {
         let port = transmit.path.local.port();
         let previous = self.previous.as_ref();
         let previous = previous.filter(|socket| socket.local_address().port() == port);
-        match previous.unwrap_or(&self.socket).send(&message) {
+        let socket = previous.unwrap_or(&self.socket);
+        #[cfg(not(test))]
+        let sent = socket.send(&message);
+        #[cfg(test)]
+        let sent = tests::send(socket, &message);
+        match sent {
             Ok(()) => {
                 self.statistics.sends += 1;
                 self.statistics.datagrams_sent += datagrams;
             }
             Err(SendError::Full { sent }) => {
                 self.statistics.sends_blocked += 1;
+                self.statistics.datagrams_sent += (sent / transmit.segment_len.max(1)) as u64;
                 self.waiting = Some((transmit, from + sent));
                 return false;
             }

@@ -8,6 +8,7 @@
 use std::{
     env, fs,
     io::{BufRead, BufReader, Write},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -519,13 +520,19 @@ fn a_growing_file_is_followed_through_rotation_and_truncation() {
     read_until(&mut out, "\"10 1 2 34 5 600000 7\"");
     fs::write(&log, "8\n").expect("a file");
     read_until(&mut out, "\"10 1 2 34 5 600000 7 8\"");
+    // Truncated under a writer that does not append: it goes on behind zeros.
+    let mut file = fs::OpenOptions::new().write(true).open(&log);
+    let file = file.as_mut().expect("a file");
+    file.set_len(0).expect("a size");
+    file.write_all_at(b"9\n", 100_000).expect("it writes");
+    read_until(&mut out, "\"10 1 2 34 5 600000 7 8 9\"");
     let killed = Command::new("kill")
         .args(["-INT", &query.id().to_string()])
         .status()
         .expect("a signal");
     assert!(killed.success());
     // The last results are printed once more.
-    read_until(&mut out, "\"10 1 2 34 5 600000 7 8\"");
+    read_until(&mut out, "\"10 1 2 34 5 600000 7 8 9\"");
     let output = query.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -407,7 +407,9 @@ impl Http3Server {
             };
             if self.is_closing {
                 served.http3.close(connection, now, Code::NO_ERROR);
-                self.common.measure.statistics.cut_off += served.records.len() as u64;
+                let entries = served.records.values();
+                let cut_off = entries.filter(|entry| entry.is_wanted()).count() as u64;
+                self.common.measure.statistics.cut_off += cut_off;
                 served.end_all_records(&self.common, now, connection);
                 let _ = served.log(&self.common, connection, now, false);
             } else {

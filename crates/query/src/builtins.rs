@@ -241,7 +241,7 @@ fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
         |_| Ok(Reducer::Sort(Box::new(Sort::by(by)))),
         |vm, reducer| match reducer {
             Reducer::Sort(sort) => {
-                sort.push(key, row);
+                sort.push(key, row, &vm.bounds);
                 sort.spill(vm)
             }
             _ => Ok(()),

@@ -280,11 +280,11 @@ impl Query {
         } = self.prepare(output.form());
         let output = output.with_sentinels(self.options.sentinels);
         let mut vm = Vm::new(Rc::new(program), &LIBRARY);
-        vm.memory = self.options.memory;
+        vm.bounds.memory = self.options.memory;
         if self.options.follow.is_none() {
             vm.spill.clone_from(&self.options.spill);
         }
-        vm.interrupt.clone_from(&self.options.interrupt);
+        vm.bounds.interrupt.clone_from(&self.options.interrupt);
         let mut pipeline = Pipeline::new(vm, output, on_error, projection, None);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
     }

@@ -9,7 +9,7 @@ mod eval;
 mod library;
 
 use crate::class::Class;
-use crate::memory::{Memory, Spill};
+use crate::memory::{Bounds, Spill};
 use crate::names::M;
 use crate::reducers::Evaluator;
 use crate::reducers::groups::Place;
@@ -24,8 +24,6 @@ use block::Block;
 use env_pool::EnvPool;
 pub(crate) use library::{Library, Step};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum nesting of calls. Each takes some kilobytes of the stack, which [`crate::run`] provides.
 const DEPTH_MAX: u32 = 10_000;
@@ -56,16 +54,13 @@ pub(crate) struct Vm {
     depth: u32,
     tags: u64,
     env_pool: EnvPool,
-    /// Memory limit.
-    pub(crate) memory: Option<Memory>,
+    pub(crate) bounds: Bounds,
     /// Temporary files for rows, unless results so far are printed.
     pub(crate) spill: Option<Spill>,
     /// The most bytes of groups of a part of the input. A part with more runs again in order, where files take the rest.
     pub(crate) part_bytes_max: u64,
     /// Where the row stands, if the stage is one `group_by` that may put it off.
     pub(crate) deferrable: Option<Place>,
-    /// Set to end the run.
-    pub(crate) interrupt: Option<Arc<AtomicBool>>,
     ticks: u32,
     made_bytes: usize,
 }
@@ -96,11 +91,10 @@ impl Vm {
             depth: 0,
             tags: 0,
             env_pool: EnvPool::default(),
-            memory: None,
+            bounds: Bounds::default(),
             spill: None,
             part_bytes_max: u64::MAX,
             deferrable: None,
-            interrupt: None,
             ticks: 0,
             made_bytes: 0,
         }
@@ -111,7 +105,16 @@ impl Vm {
     pub(crate) fn tick(&mut self) -> Eval<()> {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(TICKS) {
-            return self.check_limits();
+            return self.bounds.check(0);
+        }
+        Ok(())
+    }
+
+    /// Called before a method makes this number of bytes.
+    #[inline]
+    pub(crate) fn will_make(&self, bytes: usize) -> Eval<()> {
+        if bytes > LARGE_BYTES {
+            return self.bounds.check(bytes);
         }
         Ok(())
     }
@@ -128,32 +131,10 @@ impl Vm {
             self.made_bytes += bytes;
             if self.made_bytes > LARGE_BYTES {
                 self.made_bytes = 0;
-                return self.check_limits();
+                return self.bounds.check(0);
             }
         }
         Ok(())
-    }
-
-    #[cold]
-    fn check_limits(&self) -> Eval<()> {
-        if let Some(interrupt) = &self.interrupt
-            && interrupt.load(Ordering::Relaxed)
-        {
-            return Err(error(Class::Interrupt, ""));
-        }
-        let Some(memory) = self.memory else {
-            return Ok(());
-        };
-        match (memory.used)() {
-            Some(used) if used > memory.bytes_max => Err(error(
-                Class::NoMemoryError,
-                format!(
-                    "{used} bytes of memory are used (expected at most {})",
-                    memory.bytes_max
-                ),
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// The environment of a stage, or of a helper file's top level.

@@ -3,10 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-use lastbyte_query::{Input, Options, Query, Spill, TemporaryFile};
+use lastbyte_query::{Format, Input, Memory, Options, Query, Spill, TemporaryFile};
 use proptest::prelude::*;
 use std::io::{self, Cursor, ErrorKind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 fn run(query: &str, rows: &str, options: Options) -> (String, String) {
     let query = Query::compile(query, &[], options).unwrap();
@@ -285,4 +286,98 @@ fn an_error_in_a_row_that_was_put_off_names_the_row() {
         ),
         "{errors}"
     );
+}
+
+/// Values whose text has `2^60` ones, of a few elements in memory: none is printed whole.
+const HUGE: [&str; 3] = [
+    "(x = [1]; 60.times { x = [x, x] }; x)",
+    "(x = [1]; 60.times { x = [x, x] }; {a: [x]})",
+    "(x = [1]; 60.times { x = [x, x] }; x.to_json)",
+];
+const FORMATS: [Format; 4] = [Format::Json, Format::Pretty, Format::Csv, Format::Tsv];
+
+#[test]
+fn a_row_that_is_printed_or_handed_over_obeys_the_memory_limit() {
+    let options = |format| Options {
+        memory: Some(Memory {
+            bytes_max: 1,
+            used: || Some(2),
+        }),
+        format,
+        threads: 1,
+        ..Options::default()
+    };
+    for (format, huge) in FORMATS
+        .into_iter()
+        .flat_map(|it| HUGE.map(|huge| (it, huge)))
+    {
+        let (out, errors) = run(huge, "1\n", options(format));
+        assert!(errors.contains("NoMemoryError"), "{format:?}: {errors}");
+        assert_eq!(out, "", "{format:?}");
+    }
+    for huge in HUGE {
+        let query = Query::compile(huge, &[], options(Format::Json)).unwrap();
+        let inputs = || vec![Input::from_bytes("rows", b"1\n".to_vec())];
+        let rows = query.for_each(inputs(), |_| panic!("a row"));
+        let records = query.for_each_record(inputs(), |_, _| panic!("a record"));
+        for outcome in [rows, records] {
+            let errors = format!("{:?}", outcome.errors);
+            assert!(errors.contains("NoMemoryError"), "{errors}");
+        }
+    }
+}
+
+static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+#[test]
+fn a_signal_ends_a_run_that_prints_a_row() {
+    for (format, huge) in FORMATS
+        .into_iter()
+        .flat_map(|it| HUGE.map(|huge| (it, huge)))
+    {
+        INTERRUPT.store(false, Ordering::Relaxed);
+        let options = Options {
+            interrupt: Some(Arc::clone(&INTERRUPT)),
+            memory: Some(Memory {
+                bytes_max: u64::MAX,
+                // While the row is printed.
+                used: || {
+                    INTERRUPT.store(true, Ordering::Relaxed);
+                    None
+                },
+            }),
+            format,
+            threads: 1,
+            ..Options::default()
+        };
+        let (out, errors) = run(huge, "1\n", options);
+        assert!(INTERRUPT.load(Ordering::Relaxed), "{format:?}: {errors}");
+        assert_eq!(out, "", "{format:?}");
+    }
+}
+
+/// What they would make does not fit.
+#[test]
+fn the_memory_limit_counts_what_a_method_is_about_to_make() {
+    let options = Options {
+        memory: Some(Memory {
+            bytes_max: 50 << 20,
+            used: || Some(0),
+        }),
+        threads: 1,
+        ..Options::default()
+    };
+    for query in [
+        "(\"a\" * 10**9).size",
+        "([1] * 40_000_000).size",
+        "\"a\".ljust(90_000_000).size",
+        "Array.new(90_000_000).size",
+    ] {
+        let (_, errors) = run(query, "1\n", options.clone());
+        assert!(errors.contains("NoMemoryError"), "{query}: {errors}");
+        let smaller = query.replace("0_000", "0").replace("**9", "**6");
+        let (out, errors) = run(&smaller, "1\n", options.clone());
+        assert_eq!(errors, "", "{smaller}");
+        assert!(out.len() > 4, "{smaller}: {out}");
+    }
 }

@@ -41,7 +41,7 @@ impl Client<'_> {
             if is_early && !(quic.is_zero_rtt() && it.current.is_safe()) {
                 return;
             }
-            let request = it.http_request();
+            let request = it.http_request(Version::Http3);
             let (body, reader) = match &it.current.upload {
                 None => (Body::Empty, None),
                 Some(Upload::Source(source)) => {

@@ -216,7 +216,8 @@ impl Client<'_> {
                 ))
             }
         };
-        let request = it.http_request();
+        let version = stream.version.unwrap_or(Version::Http11);
+        let request = it.http_request(version);
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));
@@ -231,7 +232,6 @@ impl Client<'_> {
             outcome.timing.transport = stream.connected;
             outcome.timing.connected = stream.opened;
         }
-        let version = stream.version.unwrap_or(Version::Http11);
         let server = stream.server;
         let command = Command {
             exchange,

@@ -17,13 +17,14 @@ use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
 use super::{
-    Command, Content, Event, ExchangeError, OwnedHead, WINDOW_LEN, half_open::WriteError,
-    outgoing::Outgoing,
+    Command, Event, ExchangeError, OwnedHead, WINDOW_LEN, half_open::WriteError, outgoing::Outgoing,
 };
-use crate::{fetch_state::INTERIM_MAX, head::Version, mailbox::Sender};
+use crate::{
+    fetch_state::{INTERIM_MAX, is_100_continue},
+    head::Version,
+    mailbox::Sender,
+};
 
-/// Uploads larger than this are announced with `expect: 100-continue` (RFC 9110 §10.1.1); the same limit as curl's.
-const EXPECT_LEN: u64 = 1 << 20;
 /// How long to wait for `100 Continue` before the body is sent; the same as curl.
 const EXPECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -117,19 +118,9 @@ type Prepared = (
 );
 
 fn prepare(command: Command, is_http1: bool) -> Result<Prepared, ExchangeError> {
-    let expects = is_http1
-        && command
-            .request
-            .fields()
-            .get("expect")
-            .is_none_or(|value| value.eq_ignore_ascii_case(b"100-continue"))
-        && match &command.content {
-            Content::Empty => false,
-            Content::Source(source) => {
-                source.len() > EXPECT_LEN || command.request.fields().get("expect").is_some()
-            }
-            Content::Stream(_) => true,
-        };
+    let expectation = command.request.fields().get("expect");
+    // Over HTTP/2 the body is not held back, which RFC 9110 §10.1.1 permits.
+    let expects = is_http1 && expectation.is_some_and(is_100_continue);
     let (gate, opened) = Gate::new();
     let wait: Option<core::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = if expects {
         Some(Box::pin(async move {
@@ -144,7 +135,7 @@ fn prepare(command: Command, is_http1: bool) -> Result<Prepared, ExchangeError> 
     };
     let body = Outgoing::new(command.content, command.sent, wait);
     let mut request =
-        hyper_request(&command.request, body, is_http1, expects).map_err(ExchangeError::Request)?;
+        hyper_request(&command.request, body, is_http1).map_err(ExchangeError::Request)?;
     if expects {
         request.extensions_mut().insert(Arc::new(gate));
     }
@@ -173,7 +164,6 @@ fn hyper_request(
     request: &Request,
     body: Outgoing,
     is_http1: bool,
-    expects: bool,
 ) -> Result<hyper::Request<Outgoing>, String> {
     let is_chunked = is_http1 && body.size_hint().exact().is_none();
     let method = Method::from_bytes(request.method().as_bytes())
@@ -204,17 +194,7 @@ fn hyper_request(
         add("host", authority.as_bytes())?;
     }
     for field in request.fields() {
-        // Connection-specific fields are not permitted in HTTP/2 (RFC 9113 §8.2.2).
-        let is_connection_specific = matches!(
-            field.name,
-            "connection" | "keep-alive" | "transfer-encoding" | "upgrade" | "expect"
-        );
-        if is_http1 && field.name != "expect" || !is_connection_specific {
-            add(field.name, field.value)?;
-        }
-    }
-    if expects {
-        add("expect", b"100-continue")?;
+        add(field.name, field.value)?;
     }
     if is_chunked && request.fields().get("transfer-encoding").is_none() {
         // Without it, hyper sends no body of unknown length for GET and HEAD, and reports no error.

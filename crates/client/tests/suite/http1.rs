@@ -169,6 +169,14 @@ fn uploads_arrive_with_known_and_unknown_length_and_with_expect() {
         assert!(recorder.bodies[0] == sent, "{path}");
         assert_eq!(outcome.sent, 3_000_000);
     }
+    // As curl does with `-H expect:`.
+    let mut unannounced = get(&server, "echo?unannounced");
+    unannounced.method = "PUT".to_owned();
+    unannounced.upload = Some(Upload::source(sent.clone()));
+    unannounced.omitted = vec!["expect".to_owned()];
+    let (outcome, recorder) = fetch_one(unannounced);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert!(recorder.bodies[0] == sent);
     let mut refused = get(&server, "expect-no");
     refused.method = "PUT".to_owned();
     refused.upload = Some(Upload::source(sent));

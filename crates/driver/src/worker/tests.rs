@@ -1,4 +1,5 @@
 use std::{
+    cell::Cell,
     sync::{Arc, mpsc},
     thread,
     time::Duration,
@@ -109,6 +110,8 @@ fn commands_reach_a_worker_that_always_has_work() {
 struct Opening {
     path: NetworkPath,
     connections: u64,
+    /// The length of a `ClientHello` in bytes.
+    hello: u16,
 }
 
 impl Application for Opening {
@@ -128,9 +131,10 @@ impl Application for Opening {
     fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Next {
         let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
         for number in 0..self.connections {
-            let crypto = Arc::new(PlainClient::new(number, vec![b"x".to_vec()]));
+            let mut crypto = PlainClient::new(number, vec![b"x".to_vec()]);
+            crypto.sizes.client_hello = self.hello;
             endpoint
-                .connect(now, self.path, "x", &config, crypto, Vec::new())
+                .connect(now, self.path, "x", &config, Arc::new(crypto), Vec::new())
                 .expect("a connection");
         }
         Next {
@@ -154,12 +158,81 @@ fn a_worker_that_is_done_sends_what_is_left() {
             remote: peer.local_address(),
         },
         connections: CONNECTIONS,
+        hello: 220,
     };
     let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
     worker.run().expect("no error of the socket");
     // A turn sends at most 64 times.
     assert_eq!(worker.statistics().turns, CONNECTIONS.div_ceil(64));
     assert!(worker.statistics().datagrams_sent >= CONNECTIONS);
+}
+
+thread_local! {
+    /// Sends until the socket is full, and how many of its datagrams the send that finds it full takes.
+    static ROOM: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
+}
+
+/// Sends over the socket, unless the test says that it is full.
+pub(super) fn send(socket: &Socket, message: &lastbyte_udp::Transmit<'_>) -> Result<(), SendError> {
+    let Some((sends, taken)) = ROOM.take() else {
+        return socket.send(message);
+    };
+    if sends > 0 {
+        ROOM.set(Some((sends - 1, taken)));
+        return socket.send(message);
+    }
+    let sent = message.bytes.len().min(taken * message.segment_len);
+    let part = lastbyte_udp::Transmit {
+        bytes: &message.bytes[..sent],
+        ..*message
+    };
+    socket.send(&part)?;
+    Err(SendError::Full { sent })
+}
+
+/// The datagrams of a worker's only turn, as its peer receives them.
+fn flight(room: Option<(u64, usize)>) -> (Vec<Vec<u8>>, Statistics) {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let peer = Socket::bind(address, &Options::default()).expect("a socket");
+    let socket = Socket::bind(address, &Options::default()).expect("a socket");
+    let endpoint = Endpoint::new(EndpointConfig::client(), [9; 32]).expect("an endpoint");
+    let application = Opening {
+        path: NetworkPath {
+            local: socket.local_address(),
+            remote: peer.local_address(),
+        },
+        connections: 10,
+        hello: 4000,
+    };
+    let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    ROOM.set(room);
+    worker.run().expect("no error of the socket");
+    assert_eq!(ROOM.take(), None, "it was full");
+    let (mut arrived, mut batch) = (Vec::new(), Batch::new());
+    // Over loopback, what was sent has arrived.
+    while peer.receive(&mut batch).expect("received") > 0 {
+        for received in batch.received() {
+            let datagrams = received.bytes.chunks(received.segment_len);
+            arrived.extend(datagrams.map(<[u8]>::to_vec));
+        }
+    }
+    (arrived, *worker.statistics())
+}
+
+/// Of what is sent, the kernel may take a part. The rest is sent in its place once there is room, for which the worker waits.
+#[test]
+fn datagrams_that_a_full_socket_does_not_take_are_sent_when_there_is_room() {
+    let (all, whole) = flight(None);
+    assert_eq!(whole.datagrams_sent, all.len() as u64);
+    assert!(all.len() > 30, "several in a send");
+    for sends in [0, 4, whole.sends - 1] {
+        for taken in [0, 2] {
+            let (arrived, statistics) = flight(Some((sends, taken)));
+            assert!(arrived == all, "{sends} {taken}: {statistics:?}");
+            assert_eq!(statistics.sends_blocked, 1);
+            assert_eq!(statistics.datagrams_sent, whole.datagrams_sent);
+        }
+    }
 }
 
 /// A socket on all addresses receives on each of them, and answers from it.

@@ -212,6 +212,33 @@ fn requests_match_those_of_curl() {
         &["-H", "user-agent: me", "-r", "0-9"],
         &["-H", "user-agent: me", "-X", "PATCH"],
         &["-H", "user-agent: me", "-H", "host: elsewhere.example"],
+        // "name:" removes what other options add, too.
+        &["-H", "user-agent: me", "-d", "x=1", "-H", "content-type:"],
+        &[
+            "-H",
+            "user-agent: me",
+            "-d",
+            "x=1",
+            "-H",
+            "expect: 100-continue",
+        ],
+        &["-H", "user-agent: me", "-d", "x=1", "-H", "Expect: other"],
+        &["-H", "user-agent: me", "-T", "-", "-H", "Expect:"],
+        &[
+            "-H",
+            "user-agent: me",
+            "--compressed",
+            "-H",
+            "accept-encoding:",
+        ],
+        &[
+            "-H",
+            "user-agent: me",
+            "-u",
+            "me:secret",
+            "-H",
+            "authorization:",
+        ],
     ] {
         let words = [words, &[&there]].concat();
         let (curl, ours, _) = beside_curl("curl-asks", &words, b"");

@@ -257,6 +257,19 @@ fn plain_http_is_used_on_request() {
     );
 }
 
+/// As curl does; `-i` does not print them, as docs/get.md says.
+#[test]
+fn trailers_are_printed_by_verbose() {
+    let server = super::raw::ScriptedServer::start();
+    let url = server.url("chunked");
+    let output = get(&["-v", &url]);
+    let printed = stderr(&output);
+    assert!(printed.contains("< x-sum: 11"), "{printed}");
+    let output = get(&["-i", &url]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.ends_with("\r\n\r\nhello world"), "{printed}");
+}
+
 /// Runs a command until it reports an HTTPS record, ten times at most: `get` waits 50 ms for the record after the addresses
 /// (RFC 8305 §3), and on a busy machine the answer may take longer.
 fn until_in_time(run: &dyn Fn() -> Output) -> Output {

@@ -1,6 +1,7 @@
 //! The load engine and the HTTP/3 server of `lastbyte serve` in virtual time, over model paths.
 
 use core::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use lastbyte_client::Trust;
 use lastbyte_driver::Engine;
@@ -17,13 +18,18 @@ use lastbyte_origin::{
     log::{self, LogQueue},
 };
 use lastbyte_quic::{
-    crypto::plain::{PlainClient, PlainServer},
+    crypto::{
+        ClientCrypto, Keys, Session, StartError,
+        plain::{PlainClient, PlainServer, Resumption},
+    },
     endpoint::RetryPolicy,
 };
+use lastbyte_wire::{ConnectionId, packet::Version};
 
 use super::{tests::settings_of, *};
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
+    mix::{Handshake, Mix},
     recorder::Counts,
     settings::{Control, Settings},
 };
@@ -47,6 +53,41 @@ fn settings(connections: usize, amount: Amount, arrivals: Arrivals) -> Settings 
         arrivals,
         connections,
         ..settings_of(&urls, Trust::DangerouslyAcceptAny)
+    }
+}
+
+/// The server's transport parameters of an earlier connection.
+type Learned = Arc<Mutex<Option<Vec<u8>>>>;
+
+/// Resumes an earlier connection with 0-RTT, once there was one.
+#[derive(Debug)]
+struct Resuming {
+    first: PlainClient,
+    learned: Learned,
+}
+
+impl ClientCrypto for Resuming {
+    fn can_follow(&self) -> bool {
+        self.first.can_follow()
+    }
+
+    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        self.first.initial_keys(version, destination)
+    }
+
+    fn start(
+        &self,
+        version: Version,
+        server_name: &str,
+        parameters: &[u8],
+    ) -> Result<Box<dyn Session>, StartError> {
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut client = self.first.clone();
+        client.resumption = learned.clone().map(|parameters| Resumption {
+            parameters,
+            early_data: true,
+        });
+        client.start(version, server_name, parameters)
     }
 }
 
@@ -86,6 +127,18 @@ impl World<'_> {
             match arrival.direction {
                 Direction::Up => self.server.receive(self.now, path, arrival.ecn, bytes),
                 Direction::Down => self.load.receive(self.now, path, arrival.ecn, bytes),
+            }
+        }
+    }
+
+    /// Remembers the parameters of the server, if a connection has received them.
+    fn learn(&mut self, learned: &Learned) {
+        let endpoint = self.load.endpoint();
+        let handles: Vec<_> = endpoint.handles().collect();
+        for handle in handles {
+            let connection = endpoint.connection(handle).expect("it is open");
+            if let Some(parameters) = connection.session().peer_parameters() {
+                *learned.lock().expect("no panic") = Some(parameters.to_vec());
             }
         }
     }
@@ -135,8 +188,18 @@ impl World<'_> {
 
 /// Runs the load against a server that shuts down after a time, if one is given.
 fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
+    let server = PlainServer::new(7, vec![http3::ALPN.to_vec()]);
+    play_with(settings, (loss, shutdown), server)
+}
+
+fn play_with(
+    settings: Settings,
+    (loss, shutdown): (f64, Option<Duration>),
+    crypto: PlainServer,
+) -> Outcome {
     let now = START;
     let count = settings.connections;
+    let is_resuming = settings.mix.is_some();
     let target = Target::find(&settings).expect("an address");
     let tls = Tls::new(&settings.client).expect("TLS");
     let locals: Vec<SocketAddr> = (0..count as u16)
@@ -169,7 +232,11 @@ fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
     let state = ThreadState::new(Arc::new(settings), control, share, now);
     let mut load = Http3Load::new(state, &target, &tls, locals.clone()).expect("a load");
     load.can_probe = false;
-    load.crypto = Crypto::of_all(Arc::new(PlainClient::new(3, vec![http3::ALPN.to_vec()])));
+    let learned = Learned::default();
+    load.crypto = Crypto::of_all(Arc::new(Resuming {
+        first: PlainClient::new(3, vec![http3::ALPN.to_vec()]),
+        learned: Arc::clone(&learned),
+    }));
     let endpoint = Endpoint::with_data(EndpointConfig::client(), [5; 32]).expect("an endpoint");
 
     let (writer, lines) = log::queue();
@@ -179,8 +246,7 @@ fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
         access: Some(AccessLog::new(writer, Format::Ndjson)),
         ..Shared::new(Arc::new(Objects), Arms::one(Arc::clone(&config)), wall)
     };
-    let crypto = Arc::new(PlainServer::new(7, vec![http3::ALPN.to_vec()]));
-    let mut server = EndpointConfig::server(config, crypto);
+    let mut server = EndpointConfig::server(config, Arc::new(crypto));
     if let Some(server) = &mut server.server {
         server.retry = RetryPolicy::Never;
     }
@@ -204,6 +270,9 @@ fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
             world.server.command(world.now, command);
         }
         let (next, is_done) = world.turn();
+        if is_resuming {
+            world.learn(&learned);
+        }
         if is_done {
             ended.get_or_insert(world.now);
         }
@@ -299,6 +368,34 @@ fn the_latency_without_loss_is_a_round_trip() {
     let [median, _] = outcome.latency;
     let median = Duration::from_nanos(median.expect("200 requests"));
     assert!((DELAY * 2..DELAY * 3).contains(&median), "{median:?}");
+}
+
+/// The first connection has nothing to resume.
+#[test]
+fn requests_in_early_data_that_is_rejected_are_sent_again_once() {
+    let mut took = Vec::new();
+    for accepts in [true, false] {
+        let settings = Settings {
+            mix: Some(Mix::only(Handshake::ZeroRtt)),
+            streams: 1,
+            ..settings(1, Amount::Requests(6), Arrivals::Closed)
+        };
+        let mut server = PlainServer::new(7, vec![http3::ALPN.to_vec()]);
+        server.accepts_early_data = accepts;
+        let outcome = play_with(settings, (0.0, None), server);
+        check(&outcome);
+        let Outcome { counts, .. } = &outcome;
+        assert_eq!((counts.started, counts.done), (6, 6), "{counts:?}");
+        let lost = (counts.errored, counts.disconnected, counts.retried);
+        assert_eq!(lost, (0, 0, 0), "{counts:?}");
+        assert_eq!((counts.connected, counts.resumed_handshakes), (6, 5));
+        let early = (counts.early_data_accepted, counts.early_data_rejected);
+        assert_eq!(early, if accepts { (5, 0) } else { (0, 5) });
+        assert_eq!(outcome.lines.len(), 6, "one each at the server");
+        assert_eq!(count(&outcome, "\"early\":true"), early.0);
+        took.push(outcome.ended.since(START));
+    }
+    assert!(took[1] > took[0] + DELAY * 2, "{took:?}");
 }
 
 #[test]

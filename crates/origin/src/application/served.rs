@@ -64,6 +64,13 @@ pub(super) struct Entry {
     pub(super) notes: Option<Arc<Notes>>,
 }
 
+impl Entry {
+    /// Whether its client waits for the response.
+    pub(super) const fn is_wanted(&self) -> bool {
+        !self.is_cancelled
+    }
+}
+
 /// A request to be passed to another thread.
 pub(super) struct Start {
     pub(super) handle: Handle,
@@ -148,7 +155,7 @@ impl Served {
         }
     }
 
-    /// A response cannot be completed: ends it, and counts it.
+    /// A response cannot be completed: ends it, and counts it unless its client cancelled the request.
     pub(super) fn cut_off(
         &mut self,
         common: &mut Common,
@@ -156,7 +163,8 @@ impl Served {
         connection: &mut Connection,
         stream: StreamId,
     ) {
-        common.measure.statistics.cut_off += 1;
+        let is_ours = self.records.get(&stream).is_some_and(Entry::is_wanted);
+        common.measure.statistics.cut_off += u64::from(is_ours);
         self.abandon(common, now, connection, stream);
     }
 

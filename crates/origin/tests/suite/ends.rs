@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use lastbyte_http3::{Code, Response};
-use lastbyte_origin::{FullResponse, exchange::Exchange};
+use lastbyte_origin::{
+    FullResponse,
+    exchange::{Exchange, Piece},
+};
 use lastbyte_quic::{close::CloseReason, stream::StreamEvent};
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
@@ -358,6 +361,58 @@ fn responses_cut_off_are_those_that_the_client_did_not_end() {
     world.pass(20 * DELAY);
     assert_eq!(counts(&mut world), (2, 2), "a body that cannot be read");
     world.end();
+}
+
+/// As of a WebSocket whose client leaves without a close, and of an upload that breaks off: the handler gives up what nobody
+/// wants.
+#[test]
+fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
+    let websocket = (":protocol", "websocket");
+    for (method, field) in [("CONNECT", websocket), ("POST", ("content-length", "9"))] {
+        for is_begun in [false, true] {
+            let mut world = World::new(1);
+            let client = &mut world.clients[0];
+            let id = client.open(BIDI).expect("permitted");
+            client.write(id, &head(method, "/task", &[field]), false);
+            client.write(id, &frame(0, b"a part"), false);
+            world.pass(2 * DELAY);
+            let exchange = world.scripted.exchanges.lock().expect("no panic").pop();
+            let mut exchange = exchange.expect("it was passed on");
+            if is_begun {
+                let begun = poll_once(exchange.outgoing.begin(Response::new(200)));
+                assert_eq!(begun, Some(Ok(())));
+            }
+            world.pass(2 * DELAY);
+            let quic = world.clients[0].quic().expect("it is open");
+            let _ = quic.streams().reset(id, VarInt::from_u32(0x10c));
+            world.pass(2 * DELAY);
+            let part = poll_once(exchange.incoming.next());
+            assert!(matches!(part, Some(Some(Piece::Data(_)))), "{part:?}");
+            assert_eq!(poll_once(exchange.incoming.next()), Some(None));
+            drop(exchange);
+            world.pass(10 * DELAY);
+            let statistics = world.server.application().statistics();
+            let counts = (statistics.resets, statistics.cut_off);
+            assert_eq!(counts, (1, 0), "{method} {is_begun}");
+            world.end();
+        }
+    }
+    // Nor at a shutdown.
+    let mut world = World::new(1);
+    for resets in [false, true] {
+        let client = &mut world.clients[0];
+        let id = client.open(BIDI).expect("permitted");
+        client.write(id, &head("CONNECT", "/task", &[websocket]), false);
+        world.pass(2 * DELAY);
+        if resets {
+            let quic = world.clients[0].quic().expect("it is open");
+            let _ = quic.streams().reset(id, VarInt::from_u32(0x10c));
+        }
+    }
+    world.pass(2 * DELAY);
+    world.shut_down(Duration::ZERO);
+    world.pass(10 * DELAY);
+    assert_eq!(world.server.application().statistics().cut_off, 1);
 }
 
 /// A request that the client resets is answered; one that it resets and stops is not.

@@ -120,6 +120,10 @@ impl Handler for Handed {
             _ => FullResponse::text(200, "now").into(),
         }
     }
+
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        request.path() == Some("/task")
+    }
 }
 
 /// Polls a future once: it is complete, or what it waits for has not happened.

@@ -2,19 +2,29 @@
 
 use super::print::compact;
 use super::records::{Header, Row};
+use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::Eval;
 use crate::value::inspect::to_s;
 use lastbyte_json::print::write_float;
 
 /// Prints the records of a value, and the header before the first that has names.
-pub(crate) fn rows(header: &mut Header, out: &mut String, value: &Value) -> Eval<()> {
-    header.rows(value, &mut |row| match row {
-        Row::Header(names) => line(out, names, |out, name| {
-            write_text(out, name, false);
-            Ok(())
-        }),
-        Row::Record(fields) => line(out, fields, write_field),
+pub(crate) fn rows(
+    header: &mut Header,
+    out: &mut String,
+    value: &Value,
+    bounds: &Bounds,
+) -> Eval<()> {
+    let mut growth = Growth::of(bounds, out.len());
+    header.rows(value, &mut |row| {
+        match row {
+            Row::Header(names) => line(out, names, |out, name| {
+                write_text(out, name, false);
+                Ok(())
+            }),
+            Row::Record(fields) => line(out, fields, |out, value| write_field(out, value, bounds)),
+        }?;
+        growth.to(out.len())
     })
 }
 
@@ -30,14 +40,14 @@ fn line<T>(out: &mut String, cells: &[T], write: impl Fn(&mut String, &T) -> Eva
 }
 
 /// Null is an empty field; an empty text, and a text that looks like a number, is quoted.
-fn write_field(out: &mut String, value: &Value) -> Eval<()> {
+fn write_field(out: &mut String, value: &Value, bounds: &Bounds) -> Eval<()> {
     match value {
         Value::Nil => {}
         Value::Float(it) => write_float(out, *it),
         Value::Str(text) => write_text(out, &text.get(), true),
         Value::Array(_) | Value::Hash(_) | Value::Token(_) | Value::Flat(_) => {
             let mut json = String::new();
-            compact(&mut json, value)?;
+            compact(&mut json, value, bounds)?;
             write_text(out, &json, false);
         }
         other => write_text(out, &to_s(other), false),

@@ -1,24 +1,36 @@
 //! Values of the language as plain data: what [`super::print`] prints, without the text.
 
 use super::print::{enter, not_in_json, reducer_in_template};
+use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::Eval;
 use crate::value::inspect::to_s;
 use lastbyte_json::Value as Plain;
 
 pub(crate) fn export(value: &Value) -> Eval<Plain> {
-    export_at(value, 0)
+    export_within(value, &Bounds::default())
+}
+
+/// Returns an error if the data exceed the bounds, and as [`export`].
+pub(crate) fn export_within(value: &Value, bounds: &Bounds) -> Eval<Plain> {
+    export_at(value, 0, (&mut 0, &mut Growth::of(bounds, 0)))
 }
 
 /// A field of a table, which may be no number.
-pub(crate) fn export_field(value: &Value) -> Eval<Plain> {
+pub(crate) fn export_field(value: &Value, bounds: &Bounds) -> Eval<Plain> {
     match value {
         Value::Float(it) => Ok(Plain::Float(*it)),
-        other => export(other),
+        other => export_within(other, bounds),
     }
 }
 
-fn export_at(value: &Value, depth: usize) -> Eval<Plain> {
+fn export_at(
+    value: &Value,
+    depth: usize,
+    (bytes, growth): (&mut usize, &mut Growth<'_>),
+) -> Eval<Plain> {
+    *bytes += size_of::<Plain>();
+    growth.to(*bytes)?;
     Ok(match value {
         Value::Nil | Value::Dropped => Plain::Null,
         Value::Bool(it) => Plain::Bool(*it),
@@ -29,7 +41,9 @@ fn export_at(value: &Value, depth: usize) -> Eval<Plain> {
         Value::Array(list) | Value::Flat(list) => {
             enter(depth)?;
             let list = list.borrow();
-            let elements = list.iter().map(|element| export_at(element, depth + 1));
+            let elements = list
+                .iter()
+                .map(|element| export_at(element, depth + 1, (bytes, growth)));
             Plain::Array(elements.collect::<Eval<_>>()?)
         }
         Value::Hash(table) => {
@@ -37,7 +51,7 @@ fn export_at(value: &Value, depth: usize) -> Eval<Plain> {
             let entries = table.borrow();
             let members = entries
                 .iter()
-                .map(|(key, value)| Ok((to_s(key), export_at(value, depth + 1)?)));
+                .map(|(key, value)| Ok((to_s(key), export_at(value, depth + 1, (bytes, growth))?)));
             Plain::Object(members.collect::<Eval<_>>()?)
         }
         Value::Token(_) => return Err(reducer_in_template()),

@@ -2,6 +2,7 @@
 //! for is written as its `to_s` in quotes.
 
 use crate::class::Class;
+use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
@@ -12,54 +13,83 @@ use std::fmt::Write as _;
 
 const DEPTH_MAX: usize = 100;
 
-pub(crate) fn compact(out: &mut String, value: &Value) -> Eval<()> {
-    write(out, value, None, 0)
-}
-
-pub(crate) fn pretty(out: &mut String, value: &Value) -> Eval<()> {
-    write(out, value, Some("  "), 0)
-}
-
-fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) -> Eval<()> {
-    match value {
-        Value::Nil | Value::Dropped => out.push_str("null"),
-        Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
-        Value::Int(it) => write_integer(out, *it),
-        Value::Big(it) => {
-            let _ = write!(out, "{it}");
-        }
-        Value::Float(it) if it.is_finite() => write_float(out, *it),
-        Value::Float(it) => return Err(not_in_json(*it)),
-        Value::Str(it) => write_string(out, &it.get()),
-        Value::Array(list) | Value::Flat(list) => {
-            let list = list.borrow();
-            enter(depth)?;
-            out.push('[');
-            for (at, element) in list.iter().enumerate() {
-                separate(out, at, indent, depth + 1);
-                write(out, element, indent, depth + 1)?;
-            }
-            close(out, ']', list.is_empty(), indent, depth);
-        }
-        Value::Hash(table) => {
-            enter(depth)?;
-            out.push('{');
-            let entries = table.borrow();
-            for (at, (key, value)) in entries.iter().enumerate() {
-                separate(out, at, indent, depth + 1);
-                match key {
-                    Value::Str(text) => key_text(out, text),
-                    other => write_string(out, &to_s(other)),
-                }
-                out.push_str(if indent.is_some() { ": " } else { ":" });
-                write(out, value, indent, depth + 1)?;
-            }
-            close(out, '}', table.len() == 0, indent, depth);
-        }
-        Value::Token(_) => return Err(reducer_in_template()),
-        other => write_string(out, &to_s(other)),
+/// Prints a value on one line.
+///
+/// # Errors
+///
+/// Returns an error for what JSON has no form for, and if the text exceeds the bounds.
+pub(crate) fn compact(out: &mut String, value: &Value, bounds: &Bounds) -> Eval<()> {
+    let growth = Growth::of(bounds, out.len());
+    Printer {
+        out,
+        indent: None,
+        growth,
     }
-    Ok(())
+    .write(value, 0)
+}
+
+/// Prints a value on several lines, as [`compact`].
+pub(crate) fn pretty(out: &mut String, value: &Value, bounds: &Bounds) -> Eval<()> {
+    let growth = Growth::of(bounds, out.len());
+    Printer {
+        out,
+        indent: Some("  "),
+        growth,
+    }
+    .write(value, 0)
+}
+
+struct Printer<'a> {
+    out: &'a mut String,
+    indent: Option<&'static str>,
+    growth: Growth<'a>,
+}
+
+impl Printer<'_> {
+    fn write(&mut self, value: &Value, depth: usize) -> Eval<()> {
+        let (out, indent) = (&mut *self.out, self.indent);
+        match value {
+            Value::Nil | Value::Dropped => out.push_str("null"),
+            Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
+            Value::Int(it) => write_integer(out, *it),
+            Value::Big(it) => {
+                let _ = write!(out, "{it}");
+            }
+            Value::Float(it) if it.is_finite() => write_float(out, *it),
+            Value::Float(it) => return Err(not_in_json(*it)),
+            Value::Str(it) => write_string(out, &it.get()),
+            Value::Array(list) | Value::Flat(list) => {
+                let list = list.borrow();
+                enter(depth)?;
+                out.push('[');
+                for (at, element) in list.iter().enumerate() {
+                    separate(self.out, at, indent, depth + 1);
+                    self.write(element, depth + 1)?;
+                    self.growth.to(self.out.len())?;
+                }
+                close(self.out, ']', list.is_empty(), indent, depth);
+            }
+            Value::Hash(table) => {
+                enter(depth)?;
+                out.push('{');
+                let entries = table.borrow();
+                for (at, (key, value)) in entries.iter().enumerate() {
+                    separate(self.out, at, indent, depth + 1);
+                    match key {
+                        Value::Str(text) => key_text(self.out, text),
+                        other => write_string(self.out, &to_s(other)),
+                    }
+                    self.out.push_str(if indent.is_some() { ": " } else { ":" });
+                    self.write(value, depth + 1)?;
+                    self.growth.to(self.out.len())?;
+                }
+                close(self.out, '}', table.len() == 0, indent, depth);
+            }
+            Value::Token(_) => return Err(reducer_in_template()),
+            other => write_string(out, &to_s(other)),
+        }
+        Ok(())
+    }
 }
 
 /// The error for NaN and infinities.

@@ -44,7 +44,7 @@ pub(super) fn call(vm: &mut Vm, class: Class, call: Call<'_, '_>) -> Eval {
         ),
         (Class::Json, M::Generate) => {
             let mut out = String::new();
-            print::compact(&mut out, &args[0])?;
+            print::compact(&mut out, &args[0], &vm.bounds)?;
             Value::str(out)
         }
         (Class::Json, M::Parse) => parse_json(args)?,
@@ -71,6 +71,7 @@ fn new_array(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     if count > 100_000_000 {
         return Err(argument_error("array size too big"));
     }
+    vm.will_make(count * size_of::<Value>())?;
     let mut list = Vec::with_capacity(count);
     for at in 0..count {
         list.push(match block {

@@ -50,7 +50,7 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
         M::ToS => Value::str(to_s(receiver)),
         M::ToJson => {
             let mut out = String::new();
-            crate::json::print::compact(&mut out, receiver)?;
+            crate::json::print::compact(&mut out, receiver, &vm.bounds)?;
             Value::str(out)
         }
         M::Class => Value::Class(Class::of(receiver)),

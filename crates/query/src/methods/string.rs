@@ -101,6 +101,7 @@ pub(super) fn read(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
             if s.len().saturating_mul(count) > 1 << 30 {
                 return Err(argument_error("argument too big"));
             }
+            vm.will_make(s.len() * count)?;
             Value::str(s.repeat(count))
         }
         M::Hex => numeral::leading_radix(s, 16),

@@ -11,6 +11,7 @@ use super::portable::{Heap, Packer, Portable, heap_weight};
 use super::scope::{Reducer, Scope};
 use super::top::Top;
 use super::{Evaluator, binary};
+use crate::memory::Bounds;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::Eval;
@@ -257,7 +258,7 @@ impl Slot {
                         let key = keys.next().map(|key| heap.unpack(key));
                         match row {
                             Portable::Json(text) => sort.push_text(key, text),
-                            row => sort.push(key, heap.unpack(row)),
+                            row => sort.push(key, heap.unpack(row), &Bounds::default()),
                         }
                     }
                     sort.spill(vm)?;

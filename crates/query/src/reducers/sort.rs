@@ -7,7 +7,7 @@ use super::portable::{Heap, Packer, Portable, copies, copy, weight};
 use crate::class::Class;
 use crate::json::build::{Keys, parsed};
 use crate::json::print;
-use crate::memory::{Spill, TemporaryFile};
+use crate::memory::{Bounds, Spill, TemporaryFile};
 use crate::value::Value;
 use crate::value::compare::{self, order, sort_with};
 use crate::value::exception::{Eval, Flow, error};
@@ -94,7 +94,7 @@ impl Sort {
         }
     }
 
-    pub(crate) fn push(&mut self, key: Option<Value>, row: Value) {
+    pub(crate) fn push(&mut self, key: Option<Value>, row: Value, bounds: &Bounds) {
         if self.failed.is_some() {
             return;
         }
@@ -103,7 +103,7 @@ impl Sort {
         let has_text = key.is_some()
             && self.by.is_none()
             && is_json(&row)
-            && print::compact(&mut self.text, &row).is_ok();
+            && print::compact(&mut self.text, &row, bounds).is_ok();
         self.extend_keys(key);
         self.rows
             .push(match u32::try_from(self.text.len() - start) {

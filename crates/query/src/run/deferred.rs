@@ -4,6 +4,7 @@
 use super::pipeline::Pipeline;
 use crate::json::export::export;
 use crate::json::print::compact;
+use crate::memory::Bounds;
 use crate::plan::parallel::{self, Parallel};
 use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::scope::{Reducer, Scope};
@@ -43,7 +44,7 @@ impl Pipeline<'_> {
         let mut table = Table::default();
         let mut separator = "{";
         // What the next stage takes must be in memory.
-        self.vm.memory = self.memory;
+        self.vm.bounds.memory = self.memory;
         while let Some(row) = groups.read().map_err(|flow| (at, flow))? {
             match row.row {
                 Ok(text) => {
@@ -63,7 +64,7 @@ impl Pipeline<'_> {
                 Err(_) => {}
             }
         }
-        self.vm.memory = None;
+        self.vm.bounds.memory = None;
         if is_printed {
             self.output.write_text("}\n");
             return Ok(());
@@ -135,7 +136,8 @@ impl Pipeline<'_> {
 /// A key and its value as a Hash of them prints them.
 fn member(key: Value, value: Value) -> Eval<String> {
     let mut text = String::new();
-    compact(&mut text, &Value::hash(Table::from_pairs([(key, value)])))?;
+    let table = Value::hash(Table::from_pairs([(key, value)]));
+    compact(&mut text, &table, &Bounds::default())?;
     text.pop();
     text.remove(0);
     Ok(text)

@@ -3,9 +3,10 @@
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
-use crate::json::export::{export, export_field};
+use crate::json::export::{export_field, export_within};
 use crate::json::records::{Header, Row};
 use crate::json::{csv, print, tsv};
+use crate::memory::Bounds;
 use crate::value::Value;
 use crate::value::exception::Eval;
 use lastbyte_json::Value as Plain;
@@ -144,26 +145,26 @@ impl<'a> Output<'a> {
         self.form
     }
 
-    pub(super) fn put(&mut self, value: &Value) -> Eval<()> {
+    pub(super) fn put(&mut self, value: &Value, bounds: &Bounds) -> Eval<()> {
         let (format, write_bytes) = match self.form {
             Form::Text {
                 format,
                 write_bytes,
             } => (format, write_bytes),
             Form::Values => {
-                let value = export(value)?;
+                let value = export_within(value, bounds)?;
                 self.emit(value);
                 return Ok(());
             }
-            Form::Records => return self.put_records(value),
+            Form::Records => return self.put_records(value, bounds),
         };
         self.line.clear();
         match format {
-            Format::Json => print::compact(&mut self.line, value)?,
-            Format::Pretty => print::pretty(&mut self.line, value)?,
-            Format::Csv => csv::rows(&mut self.header, &mut self.line, value)?,
+            Format::Json => print::compact(&mut self.line, value, bounds)?,
+            Format::Pretty => print::pretty(&mut self.line, value, bounds)?,
+            Format::Csv => csv::rows(&mut self.header, &mut self.line, value, bounds)?,
             // A table is printed whole, or not at all.
-            Format::Tsv => return tsv::rows(&mut self.pending, value),
+            Format::Tsv => return tsv::rows(&mut self.pending, value, bounds),
         }
         if format != Format::Csv {
             self.line.push('\n');
@@ -175,12 +176,15 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn put_records(&mut self, value: &Value) -> Eval<()> {
+    fn put_records(&mut self, value: &Value, bounds: &Bounds) -> Eval<()> {
         let mut rows = Vec::new();
         self.header.rows(value, &mut |row| {
             rows.push(match row {
                 Row::Header(names) => names.iter().cloned().map(Plain::String).collect(),
-                Row::Record(fields) => fields.iter().map(export_field).collect::<Eval<_>>()?,
+                Row::Record(fields) => {
+                    let fields = fields.iter().map(|field| export_field(field, bounds));
+                    fields.collect::<Eval<_>>()?
+                }
             });
             Ok(())
         })?;

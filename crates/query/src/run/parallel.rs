@@ -77,11 +77,11 @@ impl Query {
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
-                    vm.memory = self.options.memory;
+                    vm.bounds.memory = self.options.memory;
                     if let Some(spill) = &self.options.spill {
                         vm.part_bytes_max = spill.bytes_max / self.options.threads.max(1) as u64;
                     }
-                    vm.interrupt.clone_from(&self.options.interrupt);
+                    vm.bounds.interrupt.clone_from(&self.options.interrupt);
                     let mut pipeline =
                         Pipeline::new(vm, output, &mut on_error, projection.clone(), reader.take());
                     reader = Some(Rc::clone(&pipeline.reader));

@@ -171,8 +171,8 @@ impl<'a> Pipeline<'a> {
             // What stops the run was reported.
             is_whole = self.feed(inputs, query, parallel).is_ok() && !self.has_failed;
             // Reducers return their results.
-            self.memory = self.vm.memory.take();
-            self.vm.interrupt = None;
+            self.memory = self.vm.bounds.memory.take();
+            self.vm.bounds.interrupt = None;
             if self.stages.iter().any(|stage| !stage.scope.is_empty()) {
                 self.show_before(&query.options);
             }
@@ -598,7 +598,7 @@ impl<'a> Pipeline<'a> {
             return self.pushed(name, number, Ok(()));
         }
         let printed = match Parser::new(line, &mut self.keys).only(&self.projection) {
-            Ok(row) => self.output.put(&row),
+            Ok(row) => self.output.put(&row, &self.vm.bounds),
             // The reader took it for JSON. Should they ever disagree, the line is reported and not lost.
             Err(wrong) => {
                 return self.bad_line(name, number, column(line, wrong.at), &wrong);
@@ -648,7 +648,8 @@ impl<'a> Pipeline<'a> {
                 .ok_or_else(|| (at, error(Class::TypeError, "only data crosses threads")));
         }
         if at == self.stages.len() {
-            return self.output.put(&row).map_err(|flow| (at - 1, flow));
+            let put = self.output.put(&row, &self.vm.bounds);
+            return put.map_err(|flow| (at - 1, flow));
         }
         let value = self.evaluate(at, row).map_err(|flow| (at, flow))?;
         self.pass_to_next(at, value)
@@ -737,14 +738,14 @@ impl<'a> Pipeline<'a> {
         let mut sorted = sort.finish(&mut self.vm).map_err(|flow| (at, flow))?;
         let is_printed = at + 1 == self.stages.len() && self.output.is_compact();
         let mut keys = Keys::default();
-        let output = &mut self.output;
+        let (output, bounds) = (&mut self.output, &self.vm.bounds);
         while is_printed && output.failure().is_none() {
             let row = sorted.next(|row| match row {
                 Next::Text(text) => {
                     output.write_line(text);
                     Ok(())
                 }
-                Next::Value(value) => output.put(&value),
+                Next::Value(value) => output.put(&value, bounds),
             });
             match row.map_err(|flow| (at, flow))? {
                 None => return Ok(()),

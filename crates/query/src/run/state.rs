@@ -137,8 +137,8 @@ impl Query {
         let output = Output::buffered(Form::Values, Header::default());
         let prepared = self.prepare(output.form());
         let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
-        vm.memory = self.options.memory;
-        vm.interrupt.clone_from(&self.options.interrupt);
+        vm.bounds.memory = self.options.memory;
+        vm.bounds.interrupt.clone_from(&self.options.interrupt);
         vm.chunk = true;
         let mut is_ok = true;
         let mut report = |error| {

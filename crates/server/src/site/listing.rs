@@ -127,3 +127,37 @@ fn escaped(text: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "the test makes a directory"
+    )]
+
+    use std::{fs, os::fd::AsFd as _};
+
+    use super::*;
+    use crate::site::Temporary;
+
+    #[test]
+    fn a_page_of_more_names_than_the_limit_says_so() {
+        let directory = Temporary::new("listing-many");
+        for number in 0..NAMES_MAX {
+            fs::write(directory.0.join(number.to_string()), "").expect("room");
+        }
+        let made = || {
+            let open = fs::File::open(&directory.0).expect("a directory");
+            let page = page(open.as_fd(), "/", false).expect("a page");
+            let names = page.matches("<a href=").count();
+            (names, page.contains("The first 10000 names are shown."))
+        };
+        assert_eq!(made(), (NAMES_MAX, false));
+        // It is not listed.
+        fs::write(directory.0.join(".hidden"), "").expect("room");
+        assert_eq!(made(), (NAMES_MAX, false));
+        fs::write(directory.0.join("more"), "").expect("room");
+        assert_eq!(made(), (NAMES_MAX, true));
+    }
+}

@@ -170,6 +170,23 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_made_again_after_a_second() {
+        let listings = Listings::default();
+        let before = listings.clock.now();
+        make(&listings, "/a/", 5).expect("a page");
+        let after = listings.clock.now();
+        let (_, until) = listings.state().pages["/a/"];
+        assert!((before + VALID_FOR..=after + VALID_FOR).contains(&until));
+        // As if it was over.
+        for (_, until) in listings.state().pages.values_mut() {
+            *until = after;
+        }
+        let again = make(&listings, "/a/", 6).expect("a page");
+        assert_eq!(again.len(), 6);
+        assert_eq!(listings.state().pages["/a/"].0.len(), 6);
+    }
+
+    #[test]
     fn making_pages_takes_a_tenth_of_the_time() {
         let mut state = State::default();
         let took = Duration::from_millis(50);

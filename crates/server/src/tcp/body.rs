@@ -228,7 +228,7 @@ impl Report {
         let shared = &self.connection.shared;
         if is_complete {
             self.connection.on_end(false);
-        } else if end == End::CutOff {
+        } else if end == End::CutOff && !self.connection.has_left() {
             count(&shared.counts.cut_off);
         }
         if let Some(observed) = &self.observed {

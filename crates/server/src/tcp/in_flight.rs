@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
 };
@@ -17,7 +17,6 @@ use super::{
     Shared,
     interim::Interim,
     observed::Observation,
-    request_body::Counter,
     turns::{Turn, Turns},
 };
 use crate::budget::ConnectionBudget;
@@ -47,6 +46,22 @@ pub(super) struct Connection {
     has_cancelled_too_many: AtomicBool,
     /// Whether its client took nothing for too long, so that it is closed.
     has_stalled: Arc<AtomicBool>,
+    /// Over HTTP/1.1: whether its client left in the middle of a request.
+    has_left: AtomicBool,
+}
+
+/// Bytes of request bodies that were read on a connection. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    pub(super) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Connection {
@@ -74,6 +89,7 @@ impl Connection {
             cancels: Mutex::new(Allowance::new(Limits::default().resets)),
             has_cancelled_too_many: AtomicBool::new(false),
             has_stalled,
+            has_left: AtomicBool::new(false),
         })
     }
 
@@ -118,6 +134,15 @@ impl Connection {
     pub(super) fn is_ended_by_server(&self) -> bool {
         let is_closing = self.shared.is_closing.load(Ordering::Relaxed);
         is_closing || self.has_stalled.load(Ordering::Relaxed)
+    }
+
+    /// The body of a request over HTTP/1.1 broke off, or is invalid: the client does not wait for a response.
+    pub(super) fn on_left(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Relaxed)
     }
 
     /// Whether no request is in flight.

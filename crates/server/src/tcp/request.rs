@@ -20,7 +20,6 @@ use lastbyte_http3::{Priority, Request, Response, target};
 use tokio::time;
 
 use super::{
-    Shared,
     body::{Report, ResponseBody, ends_now, header_map},
     count,
     in_flight::{Connection, InFlight},
@@ -248,7 +247,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
                     let mut incoming = Some(incoming);
                     if let Some((body, incoming)) = body.zip(incoming.take_if(|_| !is_tunnel)) {
                         tokio::spawn(receive_body(
-                            Arc::clone(shared),
+                            Arc::clone(&connection),
                             body,
                             incoming,
                             is_expecting,
@@ -277,7 +276,7 @@ fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
 /// Passes on the body of a request; if its client waits for `100 Continue`, once the handler reads it: hyper sends that response
 /// before the body is read.
 async fn receive_body(
-    shared: Arc<Shared>,
+    connection: Arc<Connection>,
     body: RequestBody,
     incoming: Sender<Piece>,
     is_expecting: bool,
@@ -286,7 +285,7 @@ async fn receive_body(
         // An error: the handler does not need it.
         let _ = poll_fn(|context| incoming.poll_awaited(context)).await;
     }
-    forward(shared, body, incoming).await;
+    forward(connection, body, incoming).await;
 }
 
 /// Adds the fields of all responses.

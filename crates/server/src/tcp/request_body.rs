@@ -3,10 +3,7 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -16,7 +13,10 @@ use hyper::body::{Body as _, Incoming};
 use lastbyte_http3::Fields;
 use tokio::time;
 
-use super::Shared;
+use super::{
+    Shared,
+    in_flight::{Connection, Counter},
+};
 use crate::{
     exchange::{Piece, channel::Sender},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
@@ -32,20 +32,6 @@ pub(super) enum RequestBody {
     Http1(Incoming),
     /// Counts what is read.
     Http2(RecvStream, Counter),
-}
-
-/// Bytes of request bodies that were read on a connection. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counter(Arc<AtomicU64>);
-
-impl Counter {
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// A body that is not complete, or not valid.
@@ -104,12 +90,17 @@ fn trailers(map: &http::HeaderMap) -> Piece {
 }
 
 /// Passes on a body, as fast as it is read. Only the time spent waiting for the client counts.
-pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming: Sender<Piece>) {
+pub(super) async fn forward(
+    connection: Arc<Connection>,
+    mut body: RequestBody,
+    incoming: Sender<Piece>,
+) {
+    let shared = &connection.shared;
     let (mut waited, mut moved) = (Duration::ZERO, 0);
     loop {
         let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
         if has_room.is_err() {
-            return discard_unneeded(&shared, body).await;
+            return discard_unneeded(shared, body).await;
         }
         let began = time::Instant::now();
         let next = poll_fn(|context| {
@@ -122,9 +113,16 @@ pub(super) async fn forward(shared: Arc<Shared>, mut body: RequestBody, incoming
         waited += began.elapsed();
         let piece = match next {
             Ok(Some(Ok(piece))) => piece,
-            Ok(None) => return discard_unneeded(&shared, body).await,
-            // Truncated or too slow: dropped without an end.
-            Ok(Some(Err(CutOff))) | Err(_) => return,
+            Ok(None) => return discard_unneeded(shared, body).await,
+            // Dropped without an end. Over HTTP/2, the response is cancelled with its stream.
+            Ok(Some(Err(CutOff))) => {
+                if matches!(body, RequestBody::Http1(_)) {
+                    connection.on_left();
+                }
+                return;
+            }
+            // Too slow.
+            Err(_) => return,
         };
         if let Piece::Data(bytes) = &piece {
             moved += bytes.len() as u64;

@@ -110,6 +110,7 @@ async fn pass(
     mut report: Report,
 ) {
     let (read, mut write) = tokio::io::split(TokioIo::new(upgraded));
+    let mut has_left = false;
     let sent = {
         let (from, to) = (
             receive(read, incoming),
@@ -118,37 +119,42 @@ async fn pass(
         tokio::pin!(from, to);
         tokio::select! {
             sent = &mut to => sent,
-            () = &mut from => to.await,
+            left = &mut from => {
+                has_left = left;
+                to.await
+            }
         }
     };
     match sent {
         Ok(true) if write.shutdown().await.is_ok() => report.finish(End::Complete),
-        Ok(false) => report.finish(End::CutOff),
+        Ok(false) if !has_left => report.finish(End::CutOff),
         // The client is gone.
         _ => report.drop_rest(),
     }
 }
 
-/// From the client to the handler.
-async fn receive(mut read: ReadHalf<Stream>, incoming: Sender<Piece>) {
+/// From the client to the handler. Returns whether the client left without an end.
+async fn receive(mut read: ReadHalf<Stream>, incoming: Sender<Piece>) -> bool {
     let mut buffer = vec![0; PIECE_LEN];
     loop {
         if poll_fn(|context| incoming.poll_ready(context))
             .await
             .is_err()
         {
-            return;
+            return false;
         }
         let aborted = poll_fn(|context| incoming.poll_aborted(context));
         let len = tokio::select! {
             read = read.read(&mut buffer) => read,
-            () = aborted => return,
+            () = aborted => return false,
         };
         match len.map(|len| buffer.get(..len).unwrap_or_default()) {
-            Ok([]) => return incoming.push(Piece::End),
+            Ok([]) => {
+                incoming.push(Piece::End);
+                return false;
+            }
             Ok(bytes) => incoming.push(Piece::Data(Bytes::copy_from_slice(bytes))),
-            // Dropped without an end.
-            Err(_) => return,
+            Err(_) => return true,
         }
     }
 }

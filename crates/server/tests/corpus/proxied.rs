@@ -16,7 +16,7 @@ use std::{
 use http::HeaderValue;
 use lastbyte_http3::Request;
 use lastbyte_origin::{Handler, HandlerResponse, Peer as PeerInfo};
-use lastbyte_server::proxy::{Limits, Proxy, upstream::Server};
+use lastbyte_server::proxy::{Limits, Proxy, UpstreamCounts, upstream::Server};
 use lastbyte_testkit::Input;
 #[cfg(test)]
 use lastbyte_units::SplitMix64;
@@ -226,6 +226,7 @@ struct Scene {
     world: World,
     upstream: Upstream,
     runtime: Runtime,
+    counts: UpstreamCounts,
 }
 
 impl Scene {
@@ -257,6 +258,7 @@ impl Scene {
             Proxy::over(url, LIMITS, runtime.handle().clone(), 0, connect)
         };
         Self {
+            counts: proxy.counts(),
             world: World::with(2, |scripted| Arc::new(Counted { proxy, scripted })),
             upstream,
             runtime,
@@ -476,5 +478,92 @@ fn a_request_that_is_refused_four_times_has_a_connection_of_its_own() {
     assert_eq!(scene.upstream.count, 5);
     get(&mut scene);
     assert_eq!(scene.upstream.count, 6);
+    scene.world.end();
+}
+
+/// They would take the place of those that serve requests.
+#[test]
+fn connections_that_end_with_their_response_are_not_kept() {
+    let mut scene = Scene::new(false, 1);
+    for _ in 0..=LIMITS.kept {
+        get(&mut scene);
+    }
+    for at in 0..LIMITS.kept {
+        scene.upstream.send(at, RESPONSES[13].as_bytes());
+    }
+    scene.run(Duration::ZERO);
+    scene.upstream.send(LIMITS.kept, RESPONSES[0].as_bytes());
+    scene.run(Duration::ZERO);
+    scene.world.pass(2 * DELAY);
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, LIMITS.kept + 1);
+    scene.world.end();
+}
+
+/// An upstream of HTTP/2, and its answer to a request: a header, which ends the stream or not.
+#[cfg(test)]
+fn answer_over_http2(scene: &mut Scene, stream: u32, ends: bool) {
+    let flags = 4 | u8::from(ends);
+    // To a PING of hyper, which h2 ignores if there was none.
+    let pong = [0x3b, 0x7c, 0xdb, 0x7a, 0x0b, 0x87, 0x16, 0xb4];
+    scene.upstream.send(0, &encode(6, 1, 0, &pong));
+    scene.upstream.send(0, &encode(1, flags, stream, &[0x88]));
+    scene.run(Duration::ZERO);
+    scene.world.pass(2 * DELAY);
+}
+
+#[test]
+fn a_closed_http2_connection_is_not_tried() {
+    let mut scene = Scene::new(true, 1);
+    get(&mut scene);
+    scene.upstream.send(0, &encode(4, 0, 0, &[]));
+    answer_over_http2(&mut scene, 1, true);
+    scene.upstream.open.clear();
+    scene.run(Duration::ZERO);
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, 2);
+    assert_eq!(scene.counts.read().retries, 0);
+    scene.world.end();
+}
+
+/// Of two connections with a stream each, the first one serves a request from time to time.
+#[test]
+fn an_http2_connection_that_is_used_stays_and_an_unused_one_is_closed() {
+    let mut scene = Scene::new(true, 1);
+    let settings = encode(4, 0, 0, &[0, 3, 0, 0, 0, 1]);
+    for count in 1..=2 {
+        get(&mut scene);
+        assert_eq!(scene.upstream.count, count);
+        scene.upstream.send(count - 1, &settings);
+        scene.run(Duration::ZERO);
+    }
+    scene.upstream.send(1, &encode(1, 5, 1, &[0x88]));
+    answer_over_http2(&mut scene, 1, true);
+    for request in 1..=6 {
+        scene.run(LIMITS.idle * 3 / 4);
+        get(&mut scene);
+        assert_eq!(scene.upstream.count, 2, "request {request}");
+        answer_over_http2(&mut scene, 2 * request + 1, true);
+    }
+    scene.upstream.read();
+    assert_eq!(scene.upstream.open.len(), 1);
+    scene.world.end();
+}
+
+/// A response without an end, such as server-sent events, for longer than a connection may be unused.
+#[test]
+fn an_http2_connection_with_a_long_response_takes_further_requests() {
+    let mut scene = Scene::new(true, 1);
+    get(&mut scene);
+    scene.upstream.send(0, &encode(4, 0, 0, &[]));
+    answer_over_http2(&mut scene, 1, false);
+    for _ in 0..4 * LIMITS.idle.as_secs() {
+        scene.upstream.send(0, &encode(0, 0, 1, b"x"));
+        scene.run(Duration::from_secs(1));
+        scene.world.pass(2 * DELAY);
+        scene.upstream.read();
+    }
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, 1);
     scene.world.end();
 }

@@ -210,3 +210,17 @@ fn rfc9000_8_1_3_tokens_open_at_every_worker_and_after_a_restart() {
     }
     other.end();
 }
+
+#[test]
+fn rfc9000_8_1_3_a_reload_replaces_the_keys_of_tokens() {
+    let retries: fn(&mut Settings) = |settings| settings.retry = RetryPolicy::Always;
+    let serving = start(&identity(), Some(key('a')), retries);
+    let mut client = Client::of(&serving);
+    assert!(client.visit(&serving).1, "it has no token yet");
+    let keys = [key('b'), key('a')].concat();
+    serving.server.set_ticket_keys(&keys).expect("keys");
+    assert!(!client.visit(&serving).1, "the earlier key still opens it");
+    serving.server.set_ticket_keys(&key('c')).expect("keys");
+    assert!(client.visit(&serving).1, "the keys are gone");
+    serving.end();
+}

@@ -131,7 +131,7 @@ pub(crate) enum Timing {
 pub(crate) struct Request {
     /// Add a request header: "name: value"; repeatable
     ///
-    /// "name:" removes a default header; @FILE reads one header per line.
+    /// "name:" removes a default header, except host and content-length; @FILE reads one header per line.
     #[arg(short = 'H', long, value_name = "FIELD")]
     pub(crate) header: Vec<String>,
     /// Request method

@@ -17,7 +17,7 @@ type Refusal = (u8, String);
 pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
     let it = &arguments.request;
     check(arguments)?;
-    let fields = fields(arguments)?;
+    let (fields, omitted) = fields(arguments)?;
     let body = body(&it.data.0)?.map(Upload::source);
     let mut all = Vec::new();
     for (index, text) in arguments.urls.iter().enumerate() {
@@ -42,6 +42,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         method.clone_into(&mut fetch.method);
         fetch.is_method_fixed = it.method.is_some();
         fetch.fields = fields.clone();
+        fetch.omitted.clone_from(&omitted);
         fetch.upload = upload;
         fetch.follows_redirects = it.location;
         fetch.is_decoded = it.compressed;
@@ -101,8 +102,8 @@ fn with_name(url: Url, path: &str) -> Result<Url, Refusal> {
     joined.map_err(|error| (3, format!("`{url}` with the name `{name}`: {error}")))
 }
 
-/// The default fields and the given ones, which take precedence.
-fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
+/// The default fields and the given ones, which take precedence, and the names of those that are not to be sent.
+fn fields(arguments: &Arguments) -> Result<(Fields, Vec<String>), Refusal> {
     let it = &arguments.request;
     let mut lines: Vec<(String, Option<String>)> = Vec::new();
     for text in &it.header {
@@ -132,12 +133,14 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
             fields.push(name, value);
         }
     }
-    for (name, value) in &lines {
-        if let Some(value) = value {
-            fields.push(name, value);
+    let mut omitted = Vec::new();
+    for (name, value) in lines {
+        match value {
+            Some(value) => fields.push(&name, &value),
+            None => omitted.push(name),
         }
     }
-    Ok(fields)
+    Ok((fields, omitted))
 }
 
 /// Parses a header field in curl's form: its name in lower case, and its value; `None` if the field is not to be sent.

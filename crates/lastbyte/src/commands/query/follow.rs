@@ -67,9 +67,20 @@ struct Growing {
 
 impl Growing {
     fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
+        let mut count = self.file.read(buffer)?;
+        self.position += count as u64;
+        // When a file is truncated, a writer that does not append goes on where it was, behind zeros.
+        while self.ends_line && buffer[..count].first() == Some(&0) {
+            let zeros = buffer[..count].iter().take_while(|byte| **byte == 0);
+            let zeros = zeros.count();
+            buffer.copy_within(zeros..count, 0);
+            count -= zeros;
+            if count == 0 {
+                count = self.file.read(buffer)?;
+                self.position += count as u64;
+            }
+        }
         if let Some(last) = buffer[..count].last() {
-            self.position += count as u64;
             self.ends_line = *last == b'\n';
             self.has_news = true;
         }

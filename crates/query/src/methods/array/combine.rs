@@ -33,9 +33,11 @@ pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>)
                 return Ok(Value::str(out));
             }
             let times = size_argument(&args[0], "argument must be non-negative")?;
-            if times.saturating_mul(list.borrow().len()) > MADE_MAX {
+            let count = times.saturating_mul(list.borrow().len());
+            if count > MADE_MAX {
                 return Err(argument_error("argument too big"));
             }
+            vm.will_make(count * size_of::<Value>())?;
             let one = elements();
             Value::array((0..times).flat_map(|_| one.iter().cloned()).collect())
         }

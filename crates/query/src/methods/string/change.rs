@@ -11,7 +11,7 @@ use crate::value::text::Text;
 use crate::vm::Vm;
 use std::rc::Rc;
 
-pub(in crate::methods) fn call(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
+pub(in crate::methods) fn call(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
     let Call { method, args, .. } = call;
     let it = text.get();
     let s: &str = &it;
@@ -60,6 +60,7 @@ pub(in crate::methods) fn call(_: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) 
                 return Err(argument_error("argument too big"));
             }
             let missing = width.saturating_sub(char_count(s));
+            vm.will_make(missing)?;
             let left = match method {
                 M::Ljust => 0,
                 M::Rjust => missing,

@@ -182,6 +182,20 @@ fn a_flood_of_names_neither_grows_the_cache_nor_evicts_files_in_use() {
     assert!(hot.iter().all(|path| part.get(path).is_none()));
 }
 
+#[test]
+fn the_number_of_entries_of_small_files_is_bounded() {
+    let directory = Temporary::new("cache-small");
+    settle(&directory, "f", b"f", 1000);
+    let site = site(&directory, Duration::ZERO, 100);
+    let mut part = Part::new(100);
+    for n in 0..ENTRIES_MAX + 100 {
+        insert(&mut part, &site, &format!("/{n}"));
+    }
+    assert_eq!(part.entries.len(), ENTRIES_MAX);
+    assert_eq!(part.index.len(), ENTRIES_MAX);
+    assert!(part.bytes < BYTES_MAX, "{}", part.bytes);
+}
+
 /// A thread that uses a part must not make others wait.
 #[test]
 fn a_locked_part_is_skipped() {

@@ -23,7 +23,7 @@ use crate::{
     arms::ArmsInUse,
     budget::{self, Budget},
     date::DateField,
-    exchange::Exchange,
+    exchange::{Exchange, Piece},
     tcp::{Counts, Limits, test_tls::configurations},
 };
 
@@ -64,6 +64,10 @@ impl Handler for Scripted {
             }
             _ => FullResponse::text(200, "now").into(),
         }
+    }
+
+    fn takes_tunnel(&self, request: &Request) -> bool {
+        request.path() == Some("/task")
     }
 }
 
@@ -337,6 +341,26 @@ fn rfc9113_6_8_a_new_http2_connection_has_a_second_for_its_first_request_in_a_sh
     });
 }
 
+/// The second for a first request is of a shutdown only.
+#[test]
+fn an_http2_connection_without_requests_gets_goaway_once_it_was_idle_for_the_limit() {
+    run(async {
+        let limits = Limits {
+            idle: 10 * SECOND,
+            ..Limits::default()
+        };
+        let server = Server::new(limits);
+        let mut client = server.connect(true, 1 << 16).await;
+        client.send(&preface()).await;
+        pass(9 * SECOND).await;
+        let frames = client.frames().await;
+        assert!(frames.iter().all(|it| it.0 != GOAWAY), "{frames:?}");
+        pass(SECOND + TENTH).await;
+        let frames = client.frames().await;
+        assert!(frames.iter().any(|it| it.0 == GOAWAY), "{frames:?}");
+    });
+}
+
 /// It has received the response when the bytes have arrived, and not when the socket or TLS holds them.
 #[test]
 fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() {
@@ -365,6 +389,95 @@ fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() 
             "its end"
         );
     });
+}
+
+/// Extended CONNECT on stream 1, which opens a WebSocket (RFC 8441 §5).
+fn websocket() -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", "https"),
+        (":authority", "x"),
+        (":path", "/task"),
+    ] {
+        block.extend([0, name.len() as u8]);
+        block.extend(name.as_bytes());
+        block.push(value.len() as u8);
+        block.extend(value.as_bytes());
+    }
+    frame(HEADERS, 4, 1, &block)
+}
+
+/// How a client leaves in the middle of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaves {
+    /// The connection breaks.
+    Connection,
+    /// `RST_STREAM` with `CANCEL` (RFC 9113 §6.4).
+    Stream,
+    /// It stays.
+    Not,
+}
+
+/// Of a WebSocket, a client may leave at any time without a close; an upload may break off. The handler gives up a response that
+/// has no client.
+#[test]
+fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
+    let upgrade = b"GET /task HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\npart";
+    let upload = b"POST /task HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\npart";
+    let chunked =
+        b"POST /task HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n";
+    let part = frame(0, 0, 1, b"part");
+    let post = [&[0x83, 0x87, 0x01, 1, b'x', 0x04, 5][..], b"/task"].concat();
+    let post = frame(HEADERS, 4, 1, &post);
+    let of_http2 = |head| [preface(), head, part.clone()].concat();
+    for (status, request) in [
+        (101, upgrade.to_vec()),
+        (200, upload.to_vec()),
+        (200, chunked.to_vec()),
+        (200, of_http2(websocket())),
+        (200, of_http2(post)),
+    ] {
+        let is_http2 = request.starts_with(b"PRI");
+        for leaves in [Leaves::Connection, Leaves::Stream, Leaves::Not] {
+            if leaves == Leaves::Stream && !is_http2 {
+                continue;
+            }
+            let what = format!("{leaves:?} {}", String::from_utf8_lossy(&request));
+            run(async {
+                let server = Server::new(Limits::default());
+                let mut client = server.connect(is_http2, 1 << 16).await;
+                client.send(&request).await;
+                let mut exchange = server.exchange();
+                let begun = exchange.outgoing.begin(Response::new(status)).await;
+                begun.expect("it is open");
+                client.read().await;
+                let piece = exchange.incoming.next().await;
+                assert!(matches!(piece, Some(Piece::Data(_))), "{what} {piece:?}");
+                let client = match leaves {
+                    Leaves::Connection => {
+                        drop(client.stream);
+                        None
+                    }
+                    Leaves::Stream => {
+                        client.send(&frame(3, 0, 1, &[0, 0, 0, 8])).await;
+                        Some(client)
+                    }
+                    Leaves::Not => Some(client),
+                };
+                if leaves != Leaves::Not {
+                    assert_eq!(exchange.incoming.next().await, None, "{what}");
+                }
+                drop(exchange);
+                settle().await;
+                let cut_off = server.shared.counts.read().cut_off;
+                assert_eq!(cut_off, u64::from(leaves == Leaves::Not), "{what}");
+                drop(client);
+            });
+        }
+    }
 }
 
 /// What clients do is none of the responses that were cut off: with HTTP/1.1 they can only close the connection.

@@ -149,7 +149,7 @@ async fn run(
     } else if is_expected {
         unread = Some((body, incoming));
     } else {
-        tokio::spawn(forward(Arc::clone(&connection.shared), body, incoming));
+        tokio::spawn(forward(Arc::clone(connection), body, incoming));
     }
     let part = poll_fn(|context| {
         if reply.respond.poll_reset(context).is_ready() {
@@ -160,14 +160,14 @@ async fn run(
         };
         if let Some((body, incoming)) = unread.take_if(is_awaited) {
             reply.inform(&Response::new(100));
-            tokio::spawn(forward(Arc::clone(&connection.shared), body, incoming));
+            tokio::spawn(forward(Arc::clone(connection), body, incoming));
         }
         poll_final(&outgoing, context, |response| reply.inform(response)).map(Some)
     })
     .await?;
     // The header is a final response, after which the client may send the body too.
     if let (Some((body, incoming)), Some(ResponsePart::Head(_))) = (unread, &part) {
-        tokio::spawn(forward(Arc::clone(&connection.shared), body, incoming));
+        tokio::spawn(forward(Arc::clone(connection), body, incoming));
     }
     reply.send(connection, begin(part, outgoing, report, is_head))
 }
