@@ -1,7 +1,9 @@
+use std::task::{Context, Poll, Waker};
+
 use lastbyte_http3::Request;
 
 use super::{
-    fields,
+    HINTS_MAX, Hints, fields,
     upstream::{Server, Upstream},
 };
 use crate::handler::{Peer, Version};
@@ -374,4 +376,25 @@ fn rfc9110_6_5_1_trailers_do_not_route_frame_or_authenticate() {
     let map = fields::request_trailers(&trailers, &upstream("h2c://behind"));
     assert_eq!(map.len(), 1);
     assert_eq!(map["x-sum"], "1");
+}
+
+#[test]
+fn interim_responses_of_an_upstream_keep_their_order() {
+    let hints = Hints::default();
+    for number in 0..HINTS_MAX + 2 {
+        let mut fields = http::HeaderMap::new();
+        fields.insert("link", number.into());
+        hints.push(103, &fields);
+        // It concerns one hop (RFC 9110 §15.2.1).
+        hints.push(100, &fields);
+    }
+    let context = Context::from_waker(Waker::noop());
+    for number in 0..HINTS_MAX {
+        let Poll::Ready(Ok(hint)) = hints.poll_next(&context) else {
+            panic!("no hint {number}");
+        };
+        let link = number.to_string();
+        assert_eq!(hint.fields().get("link"), Some(link.as_bytes()));
+    }
+    assert!(hints.poll_next(&context).is_pending());
 }
