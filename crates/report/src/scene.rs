@@ -53,31 +53,26 @@ impl Style {
     }
 }
 
+/// The strokes and gaps of a line in turn, in pixels; none of a solid one.
+pub(crate) type Dash = &'static [f32];
+
 /// The style of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Stroke {
     pub(crate) color: Color,
     pub(crate) width: f32,
-    pub(crate) dashed: bool,
+    pub(crate) dash: Dash,
 }
 
 impl Stroke {
     pub(crate) const fn solid(color: Color, width: f32) -> Self {
-        let dashed = false;
-        Self {
-            color,
-            width,
-            dashed,
-        }
+        let dash = &[];
+        Self { color, width, dash }
     }
 
     pub(crate) const fn dashed(color: Color, width: f32) -> Self {
-        let dashed = true;
-        Self {
-            color,
-            width,
-            dashed,
-        }
+        let dash = &[4.0, 3.0];
+        Self { color, width, dash }
     }
 }
 

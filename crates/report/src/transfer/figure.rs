@@ -103,7 +103,7 @@ impl Figure<'_> {
         let texts = summaries.iter().map(|text| (INK, text.as_str()));
         for (fill, text) in texts.chain([(MUTED, self.picture.subtitle.as_str())]) {
             let style = Style::plain(13.0, fill);
-            for line in self.wrapped(text, style, room) {
+            for line in self.drawing.wrapped(text, style, room) {
                 self.y += 20.0;
                 self.text((MARGIN, self.y), Anchor::Start, style, line);
             }
@@ -494,21 +494,6 @@ impl Figure<'_> {
     fn left(&self, column: usize) -> f32 {
         debug_assert!(column < self.columns);
         MARGIN + GUTTER + column as f32 * (self.column + GAP)
-    }
-
-    /// The lines of a text that are at most this wide.
-    fn wrapped(&self, text: &str, style: Style, width: f32) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for word in text.split_whitespace() {
-            match lines.last_mut() {
-                Some(line) if self.drawing.width(&format!("{line} {word}"), style) <= width => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(self.drawing.fitted(word, style, width)),
-            }
-        }
-        lines
     }
 
     fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
