@@ -100,13 +100,4 @@ impl Drawing {
             fill,
         });
     }
-
-    /// The left edge of a text of this width.
-    pub(crate) fn left(at: Place, anchor: Anchor, width: f32) -> f32 {
-        match anchor {
-            Anchor::Start => at.0,
-            Anchor::Middle => at.0 - width / 2.0,
-            Anchor::End => at.0 - width,
-        }
-    }
 }

@@ -28,7 +28,7 @@ pub(crate) use self::axis::{Axis, Scale};
 use crate::{
     chart::Size,
     pdf,
-    scene::{Color, Dash, Scene},
+    scene::{Color, Dash, PIXELS_PER_INCH, POINTS_PER_PIXEL, Scene},
     svg,
 };
 
@@ -37,10 +37,6 @@ pub(crate) mod tests;
 
 /// The height of text in print, in points of 1/72 inch.
 pub const TEXT_POINTS: f32 = layout::FONT * POINTS_PER_PIXEL;
-
-/// Pixels of a scene per inch.
-pub(crate) const PIXELS_PER_INCH: f32 = 118.0;
-pub(crate) const POINTS_PER_PIXEL: f32 = 72.0 / PIXELS_PER_INCH;
 
 /// The width of a figure in print.
 ///

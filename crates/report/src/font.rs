@@ -4,10 +4,7 @@
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-use crate::{
-    drawing::Drawing,
-    scene::{Anchor, Place, Style},
-};
+use crate::scene::{Anchor, Place, Style};
 
 /// The two faces. A glyph that the font does not have is drawn as its empty box.
 pub(crate) struct Fonts {
@@ -49,7 +46,7 @@ impl Fonts {
         let width = self.width(text, style.size, style.bold);
         let mut outline = Outline {
             pen,
-            x: Drawing::left(at, anchor, width),
+            x: anchor.left(at, width),
             y: at.1,
             scale,
         };

@@ -6,9 +6,8 @@ use miniz_oxide::deflate::{CompressionLevel, compress_to_vec_zlib};
 use ttf_parser::OutlineBuilder;
 
 use crate::{
-    figure::POINTS_PER_PIXEL,
     font::Fonts,
-    scene::{Color, Place, Scene, Shape, Stroke},
+    scene::{Color, POINTS_PER_PIXEL, Place, Scene, Shape, Stroke},
 };
 
 /// The document.

@@ -22,6 +22,10 @@ impl Color {
     }
 }
 
+/// Pixels per inch, and points per pixel, of what is printed.
+pub(crate) const PIXELS_PER_INCH: f32 = 118.0;
+pub(crate) const POINTS_PER_PIXEL: f32 = 72.0 / PIXELS_PER_INCH;
+
 /// A place, in pixels from the left and from the top.
 pub(crate) type Place = (f32, f32);
 
@@ -31,6 +35,17 @@ pub(crate) enum Anchor {
     Start,
     Middle,
     End,
+}
+
+impl Anchor {
+    /// The left edge of a text of this width.
+    pub(crate) fn left(self, at: Place, width: f32) -> f32 {
+        match self {
+            Self::Start => at.0,
+            Self::Middle => at.0 - width / 2.0,
+            Self::End => at.0 - width,
+        }
+    }
 }
 
 /// The style of a text.

@@ -5,9 +5,8 @@ use core::fmt::Write;
 use ttf_parser::OutlineBuilder;
 
 use crate::{
-    figure::PIXELS_PER_INCH,
     font::Fonts,
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+    scene::{Anchor, Color, PIXELS_PER_INCH, Place, Scene, Shape, Stroke},
 };
 
 const FONTS: &str =

@@ -406,7 +406,7 @@ impl Canvas<'_> {
     /// A text on a background, so that it is readable over lines.
     fn label(&mut self, at: Place, anchor: Anchor, style: Style, text: &str) {
         let width = self.drawing.width(text, style);
-        let left = Drawing::left(at, anchor, width);
+        let left = anchor.left(at, width);
         let corner = (left - 3.0, at.1 - style.size * 0.86);
         let size = (width + 6.0, style.size * 1.16);
         self.drawing.rect(corner, size, GROUND.with_opacity(0.82));
@@ -599,7 +599,7 @@ impl Canvas<'_> {
                 }
             }
             if let Some((_, at, anchor)) = best {
-                let left = Drawing::left(at, anchor, width);
+                let left = anchor.left(at, width);
                 taken.push((left, left + width, at.1));
                 self.label(at, anchor, style, &text);
             }

@@ -674,9 +674,6 @@ fn names_from_logs_are_escaped() {
     assert_eq!(html.matches("</script>").count(), 2);
     for figure in comparison.figures() {
         crate::figure::tests::assert_readable(&figure);
-        let print = figure.print("7in".parse().expect("a width"));
-        let svg = print.expect("it fits on a page").svg();
-        roxmltree::Document::parse(&svg).expect("XML");
         assert!(
             figure
                 .name

@@ -180,7 +180,7 @@ fn texts(scene: &Scene) -> Vec<([f32; 4], String)> {
             text,
         } => {
             let width = drawing.width(text, *style);
-            let left = Drawing::left(*at, *anchor, width);
+            let left = anchor.left(*at, width);
             let edges = [
                 left,
                 at.1 - 0.76 * style.size,
@@ -240,6 +240,8 @@ pub(crate) fn assert_readable(figure: &Figure) {
         let checked = check(figure, inches);
         assert!(checked.is_ok(), "{checked:?}");
     }
+    let svg = figure.print(width("7in")).expect("it fits on a page").svg();
+    roxmltree::Document::parse(&svg).expect("XML");
 }
 
 #[test]

@@ -505,7 +505,7 @@ impl Figure<'_> {
     /// Small text over data, on its own background.
     fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
         let width = self.drawing.width(text, NOTE);
-        let left = Drawing::left(at, anchor, width);
+        let left = anchor.left(at, width);
         let corner = (left - 2.0, at.1 - 10.0);
         self.drawing.rect(corner, (width + 4.0, 13.0), HALO);
         self.text(at, anchor, NOTE, text);

@@ -35,7 +35,7 @@ const FILES: [&str; 4] = [
     "first-render.svg",
     "summary.json",
 ];
-/// Those that --figure adds.
+/// The files that --figure adds.
 const PRINTS: [&str; 2] = ["report.pdf", "first-render.pdf"];
 /// The file beside them that has a row per load.
 pub(super) const ROWS: &str = "loads.ndjson";
