@@ -7,6 +7,7 @@ pub(crate) mod completions;
 mod credentials;
 pub(crate) mod emulate;
 mod experiment_file;
+mod figure;
 mod fleet_file;
 pub(crate) mod get;
 mod help;
@@ -75,6 +76,7 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
             Some("get") => get::refusal(&given),
             Some("sim" | "emulate") => path::refusal(&given),
             Some("query") => query::refusal(&given),
+            Some("report") => report::refusal(&given),
             _ => None,
         };
         if let Some(what) = refused {

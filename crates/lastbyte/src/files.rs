@@ -286,8 +286,8 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Failure> {
 }
 
 /// Endings of files that the commands write.
-const FILE_ENDINGS: [&str; 11] = [
-    "csv", "gz", "htm", "html", "json", "ndjson", "parquet", "png", "qlog", "sqlog", "svg",
+const FILE_ENDINGS: [&str; 12] = [
+    "csv", "gz", "htm", "html", "json", "ndjson", "parquet", "pdf", "png", "qlog", "sqlog", "svg",
 ];
 
 /// Returns an error if a new folder has the name of a file, so that an option that names one is not taken for a file.

@@ -9,6 +9,8 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
 
+#[path = "report/figure.rs"]
+mod figure;
 #[path = "report/input.rs"]
 mod input;
 #[path = "report/ratio.rs"]
@@ -40,10 +42,7 @@ fn log(lines: u64) -> String {
 fn a_log_becomes_a_page_and_charts() {
     let folder = folder("report-page");
     fs::write(folder.join("a.ndjson"), log(1000)).expect("a log");
-    let output = lastbyte(
-        &folder,
-        &["report", "a.ndjson", "-o", "page.html", "--svg", "charts"],
-    );
+    let output = lastbyte(&folder, &["report", "a.ndjson", "-o", "page.html"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let printed = stdout(&output);
     assert!(
@@ -66,22 +65,23 @@ fn a_log_becomes_a_page_and_charts() {
     let page = fs::read_to_string(folder.join("page.html")).expect("a page");
     assert!(
         page.starts_with("<!doctype html>")
-            && page.contains("lastbyte report a.ndjson -o page.html --svg charts")
+            && page.contains("lastbyte report a.ndjson -o page.html<")
     );
     assert!(page.len() < 3_000_000);
+    let charts = lastbyte(
+        &folder,
+        &command_line("report a.ndjson --figure 7in -o charts"),
+    );
+    assert!(charts.status.success(), "{}", stderr(&charts));
     for name in ["ttlb", "ttlb-size-1", "ttlb-site-here"] {
         let svg = fs::read_to_string(folder.join(format!("charts/{name}.svg"))).expect(name);
         assert!(svg.starts_with("<svg "), "{name}");
-        assert!(
-            fs::read(folder.join(format!("charts/{name}.png")))
-                .expect(name)
-                .starts_with(b"\x89PNG")
-        );
+        assert!(folder.join(format!("charts/{name}.pdf")).exists(), "{name}");
     }
     // The same again is the same.
     let again = lastbyte(
         &folder,
-        &command_line("report a.ndjson -o page.html --svg charts --jobs 3"),
+        &command_line("report a.ndjson -o page.html --jobs 3"),
     );
     assert!(again.status.success());
     let strip = |page: &str| page.replace(" --jobs 3", "");
@@ -453,7 +453,7 @@ fn sites_of_similar_names_have_charts_of_their_own() {
     let sites = ["a b", "a-b", "A b"];
     let logs = sites.map(|site| log(200).replace("here", site));
     fs::write(folder.join("a.ndjson"), logs.concat()).expect("a log");
-    let words = "report a.ndjson --resamples 100 -o p.html --svg charts";
+    let words = "report a.ndjson --resamples 100 --figure 7in -o charts";
     let output = lastbyte(&folder, &words.split(' ').collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let mut svgs: Vec<String> = fs::read_dir(folder.join("charts"))
@@ -822,7 +822,7 @@ fn a_qlog_file_becomes_a_picture() {
         (
             &["plot", "cut.sqlog", "-o", "x.pdf"],
             2,
-            "--out: unknown format `x.pdf`",
+            "--out: `x.pdf` is a figure for print",
         ),
     ] {
         let output = lastbyte(&folder, arguments);

@@ -582,7 +582,7 @@ fn usage_errors_exit_with_code_2() {
             "too large (expected at most 64 MiB)",
         ),
         (&["--no-such-flag"], "--no-such-flag"),
-        (&["--plot", "p.pdf"], "ends in .html, .svg or .png"),
+        (&["--plot", "p.bmp"], "ends in .html, .svg or .png"),
         (&["--plot", "p.svg", "--size", "1MB,2MB"], "one --size"),
     ] {
         let output = sim(arguments);
@@ -703,7 +703,7 @@ fn every_example_of_the_help_runs() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(
         stderr(&output).matches("+ lastbyte sim ").count(),
-        7,
+        8,
         "{help}"
     );
 }

@@ -19,7 +19,7 @@ mod verdict;
 use serde_json::{Value, json};
 
 pub use self::verdict::{Verdict, show_speedup};
-use crate::svg;
+use crate::{figure::Figure, svg};
 
 /// Page loads to compare.
 #[derive(Clone, Debug, Default)]
@@ -159,6 +159,17 @@ pub struct Selection {
     pub metric: Metric,
 }
 
+impl Selection {
+    /// The first view, of the first arm that is not the baseline.
+    const fn first(metric: Metric) -> Self {
+        Self {
+            arm: 1,
+            view: 0,
+            metric,
+        }
+    }
+}
+
 impl PageLoads {
     /// All comparisons, the most important first.
     fn selections(&self) -> Vec<Selection> {
@@ -189,12 +200,13 @@ impl PageLoads {
     /// The charts of all networks: this metric in the first view, in the first arm that is not the baseline.
     #[must_use]
     pub fn svg(&self, metric: Metric) -> String {
-        let selection = Selection {
-            arm: 1,
-            view: 0,
-            metric,
-        };
-        svg::document(&figure::overview(self, selection))
+        svg::document(&figure::overview(self, Selection::first(metric)))
+    }
+
+    /// The same for print, with this name.
+    #[must_use]
+    pub fn figure(&self, name: &str, metric: Metric) -> Figure {
+        figure::print(self, name, Selection::first(metric))
     }
 
     /// The results, for other programs.

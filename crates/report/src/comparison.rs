@@ -25,6 +25,7 @@
 //! | `comparison/text.rs`, `warnings.rs` | results, warnings and notes as sentences |
 //! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
+//! | `comparison/print.rs` | the charts for print |
 //! | `comparison/page.rs`, `page/`, `page.css`, `page.js` | the page and its JSON |
 
 use std::io::Write;
@@ -45,6 +46,7 @@ mod page;
 mod parts;
 mod paths;
 mod power;
+mod print;
 mod queries;
 mod rules;
 mod settings;
@@ -62,7 +64,7 @@ pub use self::{
     settings::{BASELINES, Metric, Panel, Settings, Sweep},
     warnings::PREDICTIONS,
 };
-use crate::{raster, scene::Scene, svg};
+use crate::figure::Figure;
 
 /// Key figures of an arm.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,28 +88,6 @@ pub struct Comparison {
     analysis: Analysis,
     absent: Vec<AbsentKey>,
     repeated: Option<String>,
-}
-
-/// A chart.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// The name for a file, without extension.
-    pub name: String,
-    scene: Scene,
-}
-
-impl Figure {
-    /// The chart as SVG.
-    #[must_use]
-    pub fn svg(&self) -> String {
-        svg::document(&self.scene)
-    }
-
-    /// The chart as PNG at twice the size, on white. `None` if the encoder runs out of memory.
-    #[must_use]
-    pub fn png(&self) -> Option<Vec<u8>> {
-        raster::png(&self.scene).ok()
-    }
 }
 
 impl Comparison {
@@ -183,22 +163,10 @@ impl Comparison {
         page::document(&self.analysis)
     }
 
-    /// The charts.
+    /// The charts for print, that of all connections first.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
-        let mut figures = figure::all(&self.analysis);
-        if let Some(parts) = &self.analysis.parts {
-            let scene = bars::chart(&self.analysis, parts, figure::Size::Wide);
-            figures.push(("ttlb-parts".to_owned(), scene));
-        }
-        if let Some(sweep) = &self.analysis.settings.sweep {
-            let scene = sweep::chart(&self.analysis, sweep, figure::Size::Wide);
-            figures.push(("sweep".to_owned(), scene));
-        }
-        figures
-            .into_iter()
-            .map(|(name, scene)| Figure { name, scene })
-            .collect()
+        print::all(&self.analysis)
     }
 
     /// The results of the page as JSON.

@@ -39,6 +39,29 @@ impl Drawing {
         )
     }
 
+    /// The lines of a text that are at most this wide. A word that is wider is broken.
+    pub(crate) fn wrapped(&self, text: &str, style: Style, width: f32) -> Vec<String> {
+        let fits = |line: &str| self.width(line, style) <= width;
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if fits(&format!("{line} {word}")) => {
+                    line.push(' ');
+                    line.push_str(word);
+                    continue;
+                }
+                _ => lines.push(String::new()),
+            }
+            for c in word.chars() {
+                match lines.last_mut() {
+                    Some(line) if line.is_empty() || fits(&format!("{line}{c}")) => line.push(c),
+                    _ => lines.push(c.to_string()),
+                }
+            }
+        }
+        lines
+    }
+
     pub(crate) fn text(
         &mut self,
         at: Place,
@@ -76,14 +99,5 @@ impl Drawing {
             radius,
             fill,
         });
-    }
-
-    /// The left edge of a text of this width.
-    pub(crate) fn left(at: Place, anchor: Anchor, width: f32) -> f32 {
-        match anchor {
-            Anchor::Start => at.0,
-            Anchor::Middle => at.0 - width / 2.0,
-            Anchor::End => at.0 - width,
-        }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Widths measured with it also fit Helvetica and Arial, which an SVG prefers: these are slightly narrower.
 
-use ttf_parser::{Face, GlyphId};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use crate::scene::{Anchor, Place, Style};
 
 /// The two faces. A glyph that the font does not have is drawn as its empty box.
 pub(crate) struct Fonts {
@@ -19,7 +21,7 @@ impl Fonts {
         })
     }
 
-    pub(crate) fn face(&self, bold: bool) -> &Face<'static> {
+    fn face(&self, bold: bool) -> &Face<'static> {
         if bold { &self.bold } else { &self.regular }
     }
 
@@ -28,6 +30,31 @@ impl Fonts {
         let face = self.face(bold);
         let units: u32 = text.chars().map(|c| advance(face, glyph(face, c))).sum();
         units as f32 * scale(face, size)
+    }
+
+    /// Draws the outlines of a text.
+    pub(crate) fn outline(
+        &self,
+        text: &str,
+        at: Place,
+        anchor: Anchor,
+        style: Style,
+        pen: &mut dyn OutlineBuilder,
+    ) {
+        let face = self.face(style.bold);
+        let scale = scale(face, style.size);
+        let width = self.width(text, style.size, style.bold);
+        let mut outline = Outline {
+            pen,
+            x: anchor.left(at, width),
+            y: at.1,
+            scale,
+        };
+        for c in text.chars() {
+            let glyph = glyph(face, c);
+            face.outline_glyph(glyph, &mut outline);
+            outline.x += advance(face, glyph) as f32 * scale;
+        }
     }
 
     /// `text`, shortened with an ellipsis if it is wider than `width`.
@@ -52,18 +79,61 @@ impl Fonts {
 }
 
 /// The glyph of a character, the empty box if there is none.
-pub(crate) fn glyph(face: &Face<'_>, c: char) -> GlyphId {
+fn glyph(face: &Face<'_>, c: char) -> GlyphId {
     face.glyph_index(c).unwrap_or(GlyphId(0))
 }
 
 /// The advance of a glyph, in font units.
-pub(crate) fn advance(face: &Face<'_>, glyph: GlyphId) -> u32 {
+fn advance(face: &Face<'_>, glyph: GlyphId) -> u32 {
     u32::from(face.glyph_hor_advance(glyph).unwrap_or(0))
 }
 
 /// Pixels per font unit.
-pub(crate) fn scale(face: &Face<'_>, size: f32) -> f32 {
+fn scale(face: &Face<'_>, size: f32) -> f32 {
     size / f32::from(face.units_per_em().max(1))
+}
+
+/// Receives the outline of a glyph and sets it at the pen.
+struct Outline<'a> {
+    pen: &'a mut dyn OutlineBuilder,
+    x: f32,
+    y: f32,
+    scale: f32,
+}
+
+impl Outline<'_> {
+    fn place(&self, x: f32, y: f32) -> Place {
+        (self.x + x * self.scale, self.y - y * self.scale)
+    }
+}
+
+impl OutlineBuilder for Outline<'_> {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.pen.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.pen.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let (x1, y1) = self.place(x1, y1);
+        let (x, y) = self.place(x, y);
+        self.pen.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let (x1, y1) = self.place(x1, y1);
+        let (x2, y2) = self.place(x2, y2);
+        let (x, y) = self.place(x, y);
+        self.pen.curve_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.pen.close();
+    }
 }
 
 #[cfg(test)]

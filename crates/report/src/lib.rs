@@ -15,6 +15,8 @@
 //! | draw a run of a load generator | [`load::Run`] |
 //! | show what another algorithm would have done to the connections of a log | [`replay::Page`] |
 //! | show where a ramp of an experiment stands, and its looks | [`ramp::Page`] |
+//! | show the candidates of a search and their Pareto front | [`front::Front`] |
+//! | print any of these in a paper, as PDF, SVG and CSV | [`figure::Figure`] |
 //! | compute percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
@@ -41,6 +43,7 @@
 //!   screen can show.
 //! - PNG files are drawn from a scene of six shapes with `tiny-skia`, not by rendering the SVG: an SVG renderer needs a
 //!   parser and a text shaper.
+//! - PDF files hold paths only, which takes fewer lines than a crate for PDF needs to be called; text is outlines.
 //! - The crate `dejavu` brings a font, so that text is measured and the same data give the same pixels everywhere.
 //! - Text in markup is escaped; data for the script is JSON without `<`, `>` and `&`. The page's policy forbids loading
 //!   anything.
@@ -52,9 +55,12 @@ pub mod compare;
 pub mod comparison;
 mod document;
 mod drawing;
+pub mod figure;
 mod font;
+pub mod front;
 pub mod load;
 pub mod loss;
+mod pdf;
 pub mod qlog;
 pub mod ramp;
 mod raster;

@@ -16,6 +16,7 @@ pub use self::data::{Distribution, Interval, Run, Step, Tile, Versus};
 use crate::{
     chart::Size,
     document,
+    figure::Figure,
     scene::Scene,
     svg::{self, escaped},
 };
@@ -45,7 +46,12 @@ pub(crate) fn headline(tiles: &[Tile], command: &str, body: &mut String) {
 }
 
 /// A chart for screens and for phones.
-pub(crate) fn chart(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
+fn chart(title: &str, figure: Option<&Figure>, body: &mut String) {
+    drawn(title, |size| figure.map(|figure| figure.screen(size)), body);
+}
+
+/// The same, of scenes.
+pub(crate) fn drawn(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
     let _ = writeln!(body, "<section><h2>{title}</h2>");
     for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
         match draw(size) {
@@ -67,6 +73,12 @@ pub(crate) fn notes(notes: &[String], body: &mut String) {
 }
 
 impl Versus {
+    /// The chart for print.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        figure::ratios(&self.ratios).into_iter().collect()
+    }
+
     /// The page.
     #[must_use]
     pub fn html(&self) -> String {
@@ -75,7 +87,7 @@ impl Versus {
         notes(&self.notes, &mut body);
         chart(
             "Ratio by round",
-            |size| figure::ratios(&self.ratios, size),
+            figure::ratios(&self.ratios).as_ref(),
             &mut body,
         );
         document::table(&self.header, &self.rows, &mut body);
@@ -121,15 +133,21 @@ impl Run {
         figure::time(ms)
     }
 
+    /// The charts for print.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let run = self.cleaned();
+        figure::ALL
+            .iter()
+            .filter_map(|(_, draw)| draw(&run))
+            .collect()
+    }
+
     fn page(&self) -> String {
         let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
         headline(&self.tiles, &self.command, &mut body);
-        for (title, draw) in [
-            ("Latency over time", figure::latency as figure::Draw),
-            ("Responses and errors over time", figure::rate),
-            ("Latency by percentile", figure::percentiles),
-        ] {
-            chart(title, |size| draw(self, size), &mut body);
+        for (title, draw) in figure::ALL {
+            chart(title, draw(self).as_ref(), &mut body);
         }
         self.table(&mut body);
         notes(&self.notes, &mut body);

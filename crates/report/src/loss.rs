@@ -7,10 +7,10 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
-    chart::{Chart, Size},
+    chart::Size,
     document,
+    figure::{Axis, Figure, Look, Mark, Point, Scale, Series},
     scale::Unit,
-    scene::{Color, Place, Scene},
     statistics::{Counts, bootstrap::apart},
     svg::{self, escaped},
 };
@@ -56,14 +56,11 @@ pub struct Median {
     pub interval_ms: Option<(f64, f64)>,
 }
 
-const COLORS: [u32; 8] = [
-    0x1a_1a1a, 0xc9_7b00, 0x00_8a65, 0x00_5fa8, 0xc8_102e, 0x7b_4fa3, 0x2b_8cc4, 0x8a_5a00,
-];
 const REPLICATES: usize = 2000;
 
 impl LossStudy {
     /// Maximum number of arms: the number of colours.
-    pub const ARMS_MAX: usize = COLORS.len();
+    pub const ARMS_MAX: usize = Look::COUNT;
     /// The fewest transfers of a cell with an interval.
     pub const INTERVAL_MIN: u64 = 10;
 
@@ -136,7 +133,7 @@ impl LossStudy {
     /// The chart of a size, as SVG.
     #[must_use]
     pub fn svg(&self, size: usize) -> String {
-        svg::document(&self.chart(size, Size::Wide))
+        svg::document(&self.figure(size).screen(Size::Wide))
     }
 
     fn size_name(&self, size: usize) -> String {
@@ -153,87 +150,64 @@ impl LossStudy {
         })
     }
 
-    fn chart(&self, size: usize, layout: Size) -> Scene {
-        let cells =
-            |arm: usize| (0..self.losses.len()).map(move |loss| self.median(size, arm, loss));
-        let all: Vec<f64> = (0..self.arms.len())
-            .flat_map(cells)
-            .flat_map(|cell| {
-                let (low, high) = cell.interval_ms.unzip();
-                [cell.median_ms, low, high]
-            })
-            .flatten()
-            .filter(|ms| *ms > 0.0)
-            .collect();
+    /// The chart of a size for print.
+    #[must_use]
+    pub fn figure(&self, size: usize) -> Figure {
+        let share = |loss: usize| self.losses[loss] * 100.0;
+        let arms = self.arms.iter().enumerate().map(|(arm, name)| {
+            let points = (0..self.losses.len()).map(|loss| {
+                let cell = self.median(size, arm, loss);
+                Point {
+                    y_bounds: cell.interval_ms,
+                    // A median that is not known is a gap.
+                    ..Point::new(share(loss), cell.median_ms.unwrap_or(f64::NAN))
+                }
+            });
+            Series {
+                name: name.clone(),
+                look: Look::of(arm),
+                mark: Mark::Estimates,
+                points: points.collect(),
+            }
+        });
+        let series: Vec<Series> = arms.collect();
+        let points = || series.iter().flat_map(|one| &one.points);
+        let bounds = points().flat_map(|point| {
+            let (low, high) = point.y_bounds.unwrap_or((point.y, point.y));
+            [point.y, low, high]
+        });
+        let all: Vec<f64> = bounds.filter(|ms| *ms > 0.0).collect();
         let low = all.iter().copied().fold(f64::INFINITY, f64::min);
         let high = all.iter().copied().fold(0.0, f64::max);
-        let (low, high) = if low > high {
+        let domain = if low > high {
             (100.0, 1000.0)
         } else {
             (low / 1.1, high * 1.1)
         };
-        let marks: Vec<(f64, String)> = (0..9)
-            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
-            .filter(|ms| (low..=high).contains(ms))
-            .map(|ms| (ms.log10(), Unit::Milliseconds.format(ms)))
-            .collect();
         let end = self.losses.last().copied().unwrap_or_default().max(1e-6) * 100.0;
-        let legend: Vec<(&str, Color)> = self
-            .arms
-            .iter()
-            .zip(COLORS)
-            .map(|(name, color)| (name.as_str(), Color::solid(color)))
-            .collect();
-        let mut chart = Chart::new(
-            layout,
-            &format!("Time to last byte of {} against loss", self.size_name(size)),
-            if self.has_intervals(size) {
-                "Median with its 95 % interval; the vertical axis is logarithmic".to_owned()
-            } else {
-                "Median; the vertical axis is logarithmic".to_owned()
-            },
-            ((0.0, end), (low.log10(), high.log10())),
-            &marks,
-            &legend,
+        let x = Axis {
+            scale: Scale::Linear(Unit::Percent),
+            domain: (0.0, end * 1.02),
+        };
+        let y = Axis {
+            scale: Scale::Logarithmic(Unit::Milliseconds),
+            domain,
+        };
+        let title = format!("Time to last byte of {} against loss", self.size_name(size));
+        let interval = if self.has_intervals(size) {
+            ", with its 95 % interval"
+        } else {
+            ""
+        };
+        let time = format!(
+            "median time to last byte of {}{interval}",
+            self.size_name(size)
         );
-        let shares: Vec<(f64, String)> = self
-            .losses
-            .iter()
-            .map(|share| (share * 100.0, format!("{} %", share * 100.0)))
-            .collect();
-        chart.bottom(&shares);
-        for (arm, (_, color)) in legend.iter().enumerate() {
-            let place = |chart: &Chart, loss: usize, ms: f64| -> Place {
-                chart.place(self.losses[loss] * 100.0, ms.log10())
-            };
-            // A median that is not known is a gap.
-            let known: Vec<(usize, Median)> = cells(arm).enumerate().collect();
-            let is_known = |run: &&[_]| !run.is_empty();
-            let runs = known.split(|(_, cell)| cell.median_ms.is_none());
-            for run in runs.filter(is_known) {
-                let ms =
-                    |(loss, cell): &(usize, Median)| Some(place(&chart, *loss, cell.median_ms?));
-                let line: Vec<Place> = run.iter().filter_map(ms).collect();
-                // One point is a line of no length.
-                let line = if let [only] = line[..] {
-                    vec![only, only]
-                } else {
-                    line
-                };
-                chart.line(line, *color, 1.8);
-            }
-            let runs = known.split(|(_, cell)| cell.interval_ms.is_none());
-            for run in runs.filter(is_known) {
-                let ends = run.iter().filter_map(|(loss, cell)| {
-                    let (low, high) = cell.interval_ms?;
-                    Some((place(&chart, *loss, low), place(&chart, *loss, high)))
-                });
-                let (lower, mut upper): (Vec<Place>, Vec<Place>) = ends.unzip();
-                upper.extend(lower.into_iter().rev());
-                chart.area(upper, color.with_opacity(0.15));
-            }
+        let captions = ("packets lost", time.as_str());
+        Figure {
+            description: format!("Median{interval}; the vertical axis is logarithmic"),
+            ..Figure::single(&self.size_name(size), &title, captions, (x, y), series)
         }
-        chart.scene()
     }
 
     /// The page.
@@ -252,7 +226,7 @@ impl LossStudy {
                 }
             );
             for (layout, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
-                let drawn = svg::inline(&self.chart(size, layout));
+                let drawn = svg::inline(&self.figure(size).screen(layout));
                 let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
             }
             self.table(size, &mut body);

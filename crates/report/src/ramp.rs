@@ -99,7 +99,7 @@ impl Page {
         load::headline(&self.tiles, &self.command, &mut body);
         for sequence in &self.sequences {
             let title = escaped(&sequence.title);
-            load::chart(&title, |size| sequence.draw(self, size), &mut body);
+            load::drawn(&title, |size| sequence.draw(self, size), &mut body);
             load::notes(core::slice::from_ref(&sequence.text), &mut body);
         }
         for table in &self.tables {

@@ -7,9 +7,8 @@ use tiny_skia::{
 use ttf_parser::OutlineBuilder;
 
 use crate::{
-    drawing::Drawing,
-    font::{Fonts, advance, glyph, scale},
-    scene::{Anchor, Color, Place, Scene, Shape, Stroke, Style},
+    font::Fonts,
+    scene::{Color, Place, Scene, Shape, Stroke},
 };
 
 /// The longest side of a picture, in pixels. A larger one would take more than a fifth of a gigabyte.
@@ -109,28 +108,11 @@ impl Canvas {
                 style,
                 text,
             } => {
-                let outline = self.outline(*at, *anchor, *style, text);
-                self.fill(outline, style.fill);
+                let mut outline = Outline(builder);
+                self.fonts.outline(text, *at, *anchor, *style, &mut outline);
+                self.fill(outline.0, style.fill);
             }
         }
-    }
-
-    fn outline(&self, at: Place, anchor: Anchor, style: Style, text: &str) -> PathBuilder {
-        let face = self.fonts.face(style.bold);
-        let scale = scale(face, style.size);
-        let width = self.fonts.width(text, style.size, style.bold);
-        let mut pen = Outline {
-            builder: PathBuilder::new(),
-            x: Drawing::left(at, anchor, width),
-            y: at.1,
-            scale,
-        };
-        for c in text.chars() {
-            let glyph = glyph(face, c);
-            face.outline_glyph(glyph, &mut pen);
-            pen.x += advance(face, glyph) as f32 * scale;
-        }
-        pen.builder
     }
 
     fn fill(&mut self, builder: PathBuilder, color: Color) {
@@ -151,10 +133,7 @@ impl Canvas {
                 width: stroke.width,
                 line_cap,
                 line_join: LineJoin::Round,
-                dash: stroke
-                    .dashed
-                    .then(|| StrokeDash::new(vec![4.0, 3.0], 0.0))
-                    .flatten(),
+                dash: StrokeDash::new(stroke.dash.to_vec(), 0.0),
                 ..Pen::default()
             };
             self.pixmap
@@ -192,45 +171,27 @@ fn paint(color: Color) -> Paint<'static> {
     paint
 }
 
-/// Receives the outline of a glyph and sets it at the pen.
-struct Outline {
-    builder: PathBuilder,
-    x: f32,
-    y: f32,
-    scale: f32,
-}
-
-impl Outline {
-    fn place(&self, x: f32, y: f32) -> Place {
-        (self.x + x * self.scale, self.y - y * self.scale)
-    }
-}
+/// The outlines of glyphs as a path.
+struct Outline(PathBuilder);
 
 impl OutlineBuilder for Outline {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.builder.move_to(x, y);
+        self.0.move_to(x, y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.builder.line_to(x, y);
+        self.0.line_to(x, y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let (x1, y1) = self.place(x1, y1);
-        let (x, y) = self.place(x, y);
-        self.builder.quad_to(x1, y1, x, y);
+        self.0.quad_to(x1, y1, x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let (x1, y1) = self.place(x1, y1);
-        let (x2, y2) = self.place(x2, y2);
-        let (x, y) = self.place(x, y);
-        self.builder.cubic_to(x1, y1, x2, y2, x, y);
+        self.0.cubic_to(x1, y1, x2, y2, x, y);
     }
 
     fn close(&mut self) {
-        self.builder.close();
+        self.0.close();
     }
 }

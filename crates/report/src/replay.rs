@@ -94,7 +94,7 @@ impl Page {
 impl Section {
     fn write(&self, body: &mut String) {
         if self.curves.iter().any(|curve| !curve.points.is_empty()) {
-            load::chart(&escaped(&self.title), |size| Some(self.draw(size)), body);
+            load::drawn(&escaped(&self.title), |size| Some(self.draw(size)), body);
         } else {
             let _ = writeln!(body, "<section><h2>{}</h2></section>", escaped(&self.title));
         }

@@ -8,6 +8,8 @@ pub(crate) enum Unit {
     Milliseconds,
     Percent,
     PerSecond,
+    /// None.
+    Number,
 }
 
 impl Unit {
@@ -18,6 +20,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Percent => "%",
             Self::PerSecond => "/s",
+            Self::Number => "",
         }
     }
 
@@ -30,8 +33,8 @@ impl Unit {
                 _ => (1e-3, "µs".to_owned()),
             };
         }
-        if self == Self::Percent {
-            return (1.0, "%".to_owned());
+        if matches!(self, Self::Percent | Self::Number) {
+            return (1.0, self.symbol().to_owned());
         }
         let (factor, prefix) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
             .into_iter()
@@ -60,7 +63,7 @@ impl Unit {
             &number
         };
         let number = if number == "-0" { "0" } else { number };
-        format!("{number} {symbol}")
+        format!("{number} {symbol}").trim_end().to_owned()
     }
 }
 
@@ -265,7 +268,8 @@ pub(crate) fn ticks((lo, hi): (f64, f64), wanted: usize, unit: Unit) -> Vec<(f64
             let label = if value == 0.0 {
                 "0".to_owned()
             } else {
-                format!("{:.decimals$} {symbol}", value / factor)
+                let label = format!("{:.decimals$} {symbol}", value / factor);
+                label.trim_end().to_owned()
             };
             (value, label)
         })

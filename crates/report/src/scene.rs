@@ -22,6 +22,10 @@ impl Color {
     }
 }
 
+/// Pixels per inch, and points per pixel, of what is printed.
+pub(crate) const PIXELS_PER_INCH: f32 = 118.0;
+pub(crate) const POINTS_PER_PIXEL: f32 = 72.0 / PIXELS_PER_INCH;
+
 /// A place, in pixels from the left and from the top.
 pub(crate) type Place = (f32, f32);
 
@@ -31,6 +35,17 @@ pub(crate) enum Anchor {
     Start,
     Middle,
     End,
+}
+
+impl Anchor {
+    /// The left edge of a text of this width.
+    pub(crate) fn left(self, at: Place, width: f32) -> f32 {
+        match self {
+            Self::Start => at.0,
+            Self::Middle => at.0 - width / 2.0,
+            Self::End => at.0 - width,
+        }
+    }
 }
 
 /// The style of a text.
@@ -53,31 +68,26 @@ impl Style {
     }
 }
 
+/// The strokes and gaps of a line in turn, in pixels; none of a solid one.
+pub(crate) type Dash = &'static [f32];
+
 /// The style of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Stroke {
     pub(crate) color: Color,
     pub(crate) width: f32,
-    pub(crate) dashed: bool,
+    pub(crate) dash: Dash,
 }
 
 impl Stroke {
     pub(crate) const fn solid(color: Color, width: f32) -> Self {
-        let dashed = false;
-        Self {
-            color,
-            width,
-            dashed,
-        }
+        let dash = &[];
+        Self { color, width, dash }
     }
 
     pub(crate) const fn dashed(color: Color, width: f32) -> Self {
-        let dashed = true;
-        Self {
-            color,
-            width,
-            dashed,
-        }
+        let dash = &[4.0, 3.0];
+        Self { color, width, dash }
     }
 }
 

@@ -2,7 +2,12 @@
 
 use core::fmt::Write;
 
-use crate::scene::{Anchor, Color, Place, Scene, Shape, Stroke};
+use ttf_parser::OutlineBuilder;
+
+use crate::{
+    font::Fonts,
+    scene::{Anchor, Color, PIXELS_PER_INCH, Place, Scene, Shape, Stroke},
+};
 
 const FONTS: &str =
     "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif";
@@ -29,6 +34,75 @@ pub(crate) fn document(scene: &Scene) -> String {
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// The document for print: it has a size in inches, and text is outlines.
+pub(crate) fn print(scene: &Scene) -> String {
+    let fonts = Fonts::new();
+    let (width, height) = (number(scene.width), number(scene.height));
+    let [wide, high] = [scene.width, scene.height].map(|pixels| pixels / PIXELS_PER_INCH);
+    // Writing to a `String` cannot fail.
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide:.4}in\" height=\"{high:.4}in\" viewBox=\"0 0 {width} {height}\" \
+         role=\"img\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
+        escaped(&scene.title)
+    );
+    for shape in &scene.shapes {
+        match (shape, &fonts) {
+            (
+                Shape::Text {
+                    at,
+                    anchor,
+                    style,
+                    text,
+                },
+                Some(fonts),
+            ) => {
+                let mut outline = Outline(String::new());
+                fonts.outline(text, *at, *anchor, *style, &mut outline);
+                let _ = write!(out, "<path d=\"{}\"{}/>", outline.0, fill_of(style.fill));
+            }
+            _ => element(&mut out, shape),
+        }
+        out.push('\n');
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The outlines of glyphs as path data, with a hundredth of a pixel.
+struct Outline(String);
+
+impl Outline {
+    fn push(&mut self, command: char, places: &[f32]) {
+        self.0.push(command);
+        for (index, value) in places.iter().enumerate() {
+            let separator = if index > 0 { " " } else { "" };
+            let _ = write!(self.0, "{separator}{}", (value * 100.0).round() / 100.0);
+        }
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.push('M', &[x, y]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.push('L', &[x, y]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.push('Q', &[x1, y1, x, y]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.push('C', &[x1, y1, x2, y2, x, y]);
+    }
+
+    fn close(&mut self) {
+        self.push('Z', &[]);
+    }
 }
 
 /// The document for a page: it scales, and its colours are variables of the page's style (`--c` and the colour on white), so
@@ -179,8 +253,9 @@ fn stroke_of(stroke: Stroke) -> String {
     if stroke.color.opacity < 1.0 {
         let _ = write!(text, " stroke-opacity=\"{:.2}\"", stroke.color.opacity);
     }
-    if stroke.dashed {
-        text.push_str(" stroke-dasharray=\"4 3\"");
+    if !stroke.dash.is_empty() {
+        let dash: Vec<String> = stroke.dash.iter().map(|length| number(*length)).collect();
+        let _ = write!(text, " stroke-dasharray=\"{}\"", dash.join(" "));
     }
     text
 }

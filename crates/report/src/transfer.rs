@@ -10,6 +10,7 @@
 //! | `transfer/clean.rs` | removal of points that cannot be drawn, and the extent of the rest |
 //! | `transfer/thin.rs` | thinning to what pixels can show |
 //! | `transfer/figure.rs` | the static picture: SVG and PNG |
+//! | `transfer/print.rs` | the figure for print |
 //! | `transfer/page.rs`, `page.js`, `page.css` | the interactive page |
 //! | `transfer/play.rs`, `play.js` | playing the transfer on the page: where packets are at each moment |
 //! | `transfer/named.rs` | the names of events |
@@ -28,9 +29,10 @@ mod page;
 mod panel;
 pub mod parts;
 pub mod play;
+mod print;
 mod thin;
 
-use crate::{raster, svg};
+use crate::{figure::Figure, raster, svg};
 
 /// A picture of one or more transfers over the same path.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -189,6 +191,12 @@ impl Picture {
     #[must_use]
     pub fn svg(&self) -> String {
         svg::document(&figure::scene(&clean::cleaned(self)))
+    }
+
+    /// The figure for print: a panel per row, with a line per arm.
+    #[must_use]
+    pub fn figure(&self) -> Figure {
+        print::figure(&clean::cleaned(self))
     }
 
     /// The same figure as PNG at twice the size, on white.

@@ -436,7 +436,9 @@ fn page(
     };
     match report::compare(&[log.to_owned()], settings) {
         Ok(comparison) => {
-            let path = report::write(&comparison, &arguments.out.join(PAGE), None)?;
+            let page = arguments.out.join(PAGE);
+            files::write(&page, comparison.html().as_bytes())?;
+            let path = page.display().to_string();
             if arguments.pictures {
                 for seed in comparison.notable() {
                     let picture = arguments.out.join(format!("{seed}.html"));

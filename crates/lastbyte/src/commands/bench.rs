@@ -45,8 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&compare::compare(&arguments.compare)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(path) = &arguments.plot {
-        plot::check(path)?;
+    let plots = arguments.plot.as_slice();
+    if !arguments.figure.check("--plot", plots)? {
+        plots.iter().try_for_each(|path| plot::check(path))?;
     }
     let mut settings = settings::settings(arguments)?;
     // It overwrites a file: only once all options are known to be right.
@@ -70,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report::text(&settings, &measurement)
     };
     print(&text)?;
-    if let Some(path) = &arguments.plot {
+    if arguments.figure.is_given() {
+        let figures = plot::run(&settings, &measurement).figures();
+        arguments.figure.write(plots, &figures)?;
+    } else if let Some(path) = &arguments.plot {
         plot::write(path, &settings, &measurement)?;
     }
     if let Some(log) = log {

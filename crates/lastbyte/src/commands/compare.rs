@@ -92,6 +92,8 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     let each = setting.loads_of_a_page();
     check_count(pages.len(), each)?;
     prepare(&arguments.out, arguments.force)?;
+    let out = core::slice::from_ref(&arguments.out);
+    arguments.figure.check("--out", out)?;
     let simulation = Simulation {
         setting: &setting,
         arguments,
@@ -134,7 +136,7 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     let rows = rows.map(|(job, result)| format!("{}\n", simulation.row(job, result)));
     let rows: String = rows.collect();
     files::write(&arguments.out.join(ROWS), rows.as_bytes())?;
-    write(&arguments.out, &loads)?;
+    write(&arguments.out, &loads, &arguments.figure)?;
     print_loads(&loads, &arguments.out, arguments.json)?;
     if interrupt.is_pressed() {
         notice(format!(

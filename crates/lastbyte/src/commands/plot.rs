@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, builder::ArgPredicate};
 use lastbyte_report::{
     qlog,
     transfer::{Arm, Guides, Picture},
 };
 
 use crate::{
-    commands::{report::GivenFiles, sim::plot as picture},
+    commands::{figure::FigureArguments, report::GivenFiles, sim::plot as picture},
     failure::Failure,
     files, terminal,
 };
@@ -23,6 +23,8 @@ Examples:
   lastbyte plot connection.sqlog --title 'Berlin, LTE' -o berlin.png
   # Two connections on the same axes, as a page and as an image.
   lastbyte plot cubic.qlog bbr.qlog -o both.html -o both.svg
+  # The same as a figure for a column of a paper.
+  lastbyte plot cubic.qlog bbr.qlog --figure 3.33in -o both.pdf
 
 qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a draft, plain or compressed with gzip or zstd. A directory stands for its qlog files. A server's file shows what it sent, a client's what it received. Files are read as streams: 1 GB takes seconds. docs/plot.md explains the picture.";
 
@@ -34,8 +36,16 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Picture to write: .html, .svg or .png; repeatable
-    #[arg(short, long, value_name = "FILE", default_value = "plot.html")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "plot.html",
+        default_value_if("figure", ArgPredicate::IsPresent, "plot.pdf")
+    )]
     out: Vec<PathBuf>,
+    #[command(flatten)]
+    figure: FigureArguments,
     /// Title of the picture [default: the names of the files]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -46,7 +56,10 @@ const ARMS_MAX: usize = 16;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    picture::check_files("--out", &arguments.out)?;
+    let is_figure = arguments.figure.check("--out", &arguments.out)?;
+    if !is_figure {
+        picture::check_files("--out", &arguments.out)?;
+    }
     let mut all = All::default();
     for file in &arguments.files {
         if file.is_dir() {
@@ -78,9 +91,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             ..Guides::default()
         },
     };
-    picture::write(&arguments.out, &drawn)?;
-    for file in &arguments.out {
-        terminal::notice(format!("wrote {}", file.display()));
+    if is_figure {
+        arguments.figure.write(&arguments.out, &[drawn.figure()])?;
+    } else {
+        picture::write(&arguments.out, &drawn)?;
+        for file in &arguments.out {
+            terminal::notice(format!("wrote {}", file.display()));
+        }
     }
     if all.troubles.is_empty() {
         return Ok(ExitCode::SUCCESS);

@@ -15,12 +15,12 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use clap::Args;
+use clap::{Args, builder::ArgPredicate};
 use lastbyte_query::{AbsentKey, Input};
 use lastbyte_report::comparison::{Comparison, Error, Metric, Settings};
 use lastbyte_units as units;
 
-use super::{summary::table, values};
+use super::{figure::FigureArguments, summary::table, values};
 use crate::{
     failure::Failure,
     files,
@@ -31,8 +31,10 @@ const EXAMPLES: &str = "\
 Examples:
   # Compare the arms of a run of `lastbyte ab`.
   lastbyte report ab/conns.ndjson
-  # H2O's logs, whose flags name the arm; charts as separate files.
-  lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
+  # H2O's logs, whose flags name the arm.
+  lastbyte report h2o-*.ndjson.gz -o h2o.html
+  # Its charts for a column of a paper, and their points.
+  lastbyte report h2o-*.ndjson.gz --figure 3.33in -o charts --data c.csv
   # Another value than the TTLB, by the path's round-trip time in four bins.
   lastbyte report ab/conns.ndjson --metric client.ttfb --by link.rtt --bins 4
   # The requests of an access log: latency and success ratio, by arm.
@@ -62,12 +64,10 @@ pub(crate) struct Arguments {
         long,
         alias = "output",
         value_name = "FILE.html",
-        default_value = "report.html"
+        default_value = "report.html",
+        default_value_if("figure", ArgPredicate::IsPresent, "figures")
     )]
     out: PathBuf,
-    /// Directory for the charts as SVG and PNG files
-    #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
     /// Arm to compare with [default: `baseline`, else the first in the log]
     #[arg(long, value_name = "ARM")]
     baseline: Option<String>,
@@ -119,15 +119,15 @@ pub(crate) struct Arguments {
     resamples: u32,
     /// Show a ramp by its decisions, in the directory of `steer` (docs/plan.md)
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "logs", "arm", "baseline", "bins", "by", "filter", "looks", "merge", "metric", "min_size", "partial",
-        "power", "resamples", "resumed", "seed", "shares", "site", "svg",
+        "logs", "arm", "baseline", "bins", "by", "figure", "filter", "looks", "merge", "metric", "min_size", "partial",
+        "power", "resamples", "resumed", "seed", "shares", "site",
     ])]
     plan: Option<PathBuf>,
     /// Title of the page [default: the experiment's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Write the state of the report, for --merge, to stdout instead of a page
-    #[arg(long, conflicts_with_all = ["merge", "json", "svg"])]
+    #[arg(long, conflicts_with_all = ["merge", "json", "figure"])]
     partial: bool,
     /// Read states of --partial, in order, in place of logs
     ///
@@ -140,6 +140,8 @@ pub(crate) struct Arguments {
     /// Print the numbers as JSON (docs/report.md)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    figure: FigureArguments,
 }
 
 /// More looks than this are a mistake.
@@ -161,6 +163,14 @@ fn share(text: &str) -> Result<(String, f64), String> {
             "invalid share `{share}` (expected a number above 0)"
         ))
     }
+}
+
+/// Why an option is refused that is no more.
+pub(super) fn refusal(option: &str) -> Option<String> {
+    let name = option.split('=').next()?;
+    (name == "--svg").then(|| {
+        "`--svg` is not an option (expected --figure WIDTH -o DIR: charts as PDF and SVG at a width such as 7in)".to_owned()
+    })
 }
 
 /// Runs the command.
@@ -216,10 +226,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.partial {
         return partial(logs, first, settings, arguments.bins.is_some());
     }
-    files::check_page_name("--out", &arguments.out, "; for charts: --svg DIR")?;
-    files::check_is_page(&arguments.out)?;
-    if let Some(folder) = &arguments.svg {
-        files::check_folder_name(folder).map_err(|why| Failure::Usage(format!("--svg: {why}")))?;
+    let out = core::slice::from_ref(&arguments.out);
+    if !arguments.figure.check("--out", out)? {
+        files::check_page_name("--out", &arguments.out, "; for charts: --figure WIDTH")?;
+        files::check_is_page(&arguments.out)?;
     }
     if let Some(count) = arguments
         .bins
@@ -233,7 +243,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(repeated) = comparison.repeated() {
         notice(format!("warning: {repeated}"));
     }
-    let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
+    if arguments.figure.is_given() {
+        arguments.figure.write(out, &comparison.figures())?;
+    } else {
+        files::write(&arguments.out, comparison.html().as_bytes())?;
+    }
+    let page = arguments.out.display().to_string();
     warn(&comparison);
     if arguments.json {
         print(comparison.json())?;
@@ -477,28 +492,6 @@ fn failure(settings: &Settings, error: &Error) -> Failure {
         }
         _ => Failure::run(error),
     }
-}
-
-/// Writes the page, and the charts if there is a folder for them. Returns the path of the page.
-pub(crate) fn write(
-    comparison: &Comparison,
-    page: &Path,
-    folder: Option<&Path>,
-) -> Result<String, Failure> {
-    files::write(page, comparison.html().as_bytes())?;
-    if let Some(folder) = folder {
-        files::create_folder(folder)?;
-        let mut names = files::Names::default();
-        for figure in comparison.figures() {
-            let name = names.unique(&figure.name);
-            files::write(&folder.join(format!("{name}.svg")), figure.svg().as_bytes())?;
-            let png = figure
-                .png()
-                .ok_or_else(|| Failure::Run("no memory for a PNG".to_owned()))?;
-            files::write(&folder.join(format!("{name}.png")), &png)?;
-        }
-    }
-    Ok(page.display().to_string())
 }
 
 /// Warnings and notes of a page, on stderr: they precede the results on stdout.

@@ -5,9 +5,13 @@ mod race;
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::Args;
+use clap::{Args, builder::ArgPredicate};
 use lastbyte_congestion::Registry;
-use lastbyte_report::statistics::tests_of::Estimate;
+use lastbyte_report::{
+    figure::Figure,
+    front::{Candidate, Front},
+    statistics::tests_of::Estimate,
+};
 use lastbyte_scenario::{
     Arm, Experiment,
     experiment::{self, Plan},
@@ -17,7 +21,7 @@ use lastbyte_units as units;
 use serde_json::{Value, json};
 
 use self::race::{Limits, Means, PathResult, Race, Reason};
-use super::{experiment_file, values};
+use super::{experiment_file, figure::FigureArguments, values};
 use crate::{
     failure::Failure,
     jobs::{Interrupt, run_all},
@@ -35,6 +39,8 @@ Examples:
   # Searched on one population, checked on another.
   lastbyte search cubic --key beta=0.6,0.7,0.8 --population a.toml \\
     --held-out b.toml
+  # The Pareto front as a figure for a column of a paper.
+  lastbyte search cubic --key beta=0.6,0.7,0.8 --figure 3.33in -o front.pdf
 
 Each candidate is the spec with one combination of values. Candidates that are shown to be worse are dropped after each round of 50 paths. Those that are left are compared once more on paths that were not used in the search. docs/search.md explains the method and the JSON.";
 
@@ -75,6 +81,17 @@ pub(crate) struct Arguments {
     /// Parallel simulations [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
+    /// Figure of the candidates and their Pareto front [default: search.pdf]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        requires = "figure",
+        default_value_if("figure", ArgPredicate::IsPresent, "search.pdf")
+    )]
+    out: Vec<PathBuf>,
+    #[command(flatten)]
+    figure: FigureArguments,
     /// Print JSON (docs/search.md)
     #[arg(long)]
     json: bool,
@@ -92,6 +109,7 @@ const HELD_OUT: u64 = 1 << 51;
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let candidates = candidates(arguments).map_err(Failure::Usage)?;
+    arguments.figure.check("--out", &arguments.out)?;
     let search = Search::new(
         arguments,
         arguments.population.as_ref(),
@@ -151,6 +169,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         report.text()
     };
     print(text)?;
+    arguments.figure.write(&arguments.out, &[report.figure()])?;
     if interrupt.is_pressed() {
         notice("interrupted: the results above are of the paths done so far");
         return Ok(ExitCode::from(130));
@@ -416,6 +435,26 @@ impl Report<'_> {
             show(means.time, 100.0, " %"),
             show(means.loss, 1.0, "")
         );
+    }
+
+    /// The candidates on the paths of the search.
+    fn figure(&self) -> Figure {
+        let others = (0..self.candidates.len()).filter(|one| !self.front.contains(one));
+        let all = self.front.iter().copied().chain(others);
+        let candidates = all.filter_map(|place| {
+            let means = self.race.means(place)?;
+            Some(Candidate {
+                name: self.candidates[place].clone(),
+                ttlb: means.time,
+                loss: means.loss,
+                is_on_front: self.front.contains(&place),
+            })
+        });
+        let front = Front {
+            baseline: self.baseline.to_owned(),
+            candidates: candidates.collect(),
+        };
+        front.figure()
     }
 
     fn why(&self, reason: Reason) -> String {

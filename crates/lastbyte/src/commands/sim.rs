@@ -30,7 +30,7 @@ use lastbyte_units as units;
 pub(crate) use self::arguments::Arguments;
 use self::{arguments::QlogDialect, qlogs::Qlogs};
 use crate::{
-    commands::{path::describe_data, serve::Simulated},
+    commands::{figure::FigureArguments, path::describe_data, serve::Simulated},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -67,7 +67,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         notice(format!("`{}`: not simulated: {keys}", path.display()));
     }
     let jobs = jobs(arguments, registry, simulated)?;
-    plot::check(&arguments.plot, &jobs)?;
+    if !arguments.figure.check("--plot", &arguments.plot)? {
+        plot::check_files("--plot", &arguments.plot)?;
+    }
+    plot::check_one(&arguments.plot, &jobs)?;
     if arguments.uses_ecn() {
         warn_without_marks(&jobs);
     }
@@ -84,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     };
     print_rows(arguments.json, &jobs, &rows)?;
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
-        plot::draw(&arguments.plot, &jobs)?;
+        plot::draw(&arguments.plot, &arguments.figure, &jobs)?;
     }
     let responses = arguments.requests as usize * arguments.parallel as usize;
     Ok(verdict(&rows, responses, &interrupt))
@@ -103,7 +106,8 @@ pub(super) fn replay(
     is_json: bool,
 ) -> Result<ExitCode, Failure> {
     let jobs = jobs_of(transfers);
-    plot::check(plots, &jobs)?;
+    plot::check_files("--plot", plots)?;
+    plot::check_one(plots, &jobs)?;
     let mut rows = Vec::new();
     let mut qlogs = match (qlog, jobs.first()) {
         (Some((folder, overwrites)), Some(first)) => Some(Qlogs::new(
@@ -126,15 +130,16 @@ pub(super) fn replay(
         qlogs.finish()?;
     }
     print_rows(is_json, &jobs, &rows)?;
-    plot::draw(plots, &jobs)?;
+    plot::draw(plots, &FigureArguments::default(), &jobs)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Draws the transfers of another command again.
 pub(super) fn draw(transfers: Vec<(Label, Scenario)>, plots: &[PathBuf]) -> Result<(), Failure> {
     let jobs = jobs_of(transfers);
-    plot::check(plots, &jobs)?;
-    plot::draw(plots, &jobs)
+    plot::check_files("--plot", plots)?;
+    plot::check_one(plots, &jobs)?;
+    plot::draw(plots, &FigureArguments::default(), &jobs)
 }
 
 /// The transfers of another command.

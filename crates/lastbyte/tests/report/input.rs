@@ -217,15 +217,10 @@ fn a_page_in_a_file_of_another_format_is_an_error() {
     for (options, expected) in [
         (
             ["--out", "x.svg"],
-            "--out: unknown format `x.svg` (expected a name that ends in .html; for charts: --svg DIR)",
+            "--out: unknown format `x.svg` (expected a name that ends in .html; for charts: --figure WIDTH)",
         ),
         (["--out", "x.PNG"], "--out: unknown format `x.PNG`"),
         (["--out", "x.json"], "--out: unknown format `x.json`"),
-        (
-            ["--svg", "x.svg"],
-            "--svg: `x.svg` is the name of a file (expected a directory)",
-        ),
-        (["--svg", "x.html"], "--svg: `x.html` is the name of a file"),
     ] {
         let output = lastbyte(&folder, &[&["report", "a.ndjson"], &options[..]].concat());
         check_failure(&output, 2, expected);
@@ -234,12 +229,22 @@ fn a_page_in_a_file_of_another_format_is_an_error() {
     assert_eq!(names.count(), 1);
     // A directory that is there is one, and the ending may be left out.
     fs::create_dir(folder.join("charts.svg")).expect("room");
+    let output = lastbyte(&folder, &["report", "a.ndjson", "--out", "page"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(folder.join("page").exists());
     let output = lastbyte(
         &folder,
-        &["report", "a.ndjson", "--out", "page", "--svg", "charts.svg"],
+        &[
+            "report",
+            "a.ndjson",
+            "--figure",
+            "7in",
+            "--out",
+            "charts.svg",
+        ],
     );
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(folder.join("charts.svg/ttlb.svg").exists() && folder.join("page").exists());
+    assert!(folder.join("charts.svg/ttlb.svg").exists());
     // Other commands.
     let output = lastbyte(&folder, &["ab", "--connections", "4", "--out", "ab.html"]);
     let expected = "`ab.html` is the name of a file (expected a directory)";

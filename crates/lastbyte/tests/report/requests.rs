@@ -64,8 +64,8 @@ fn requests_of_an_access_log_are_compared_by_arm() {
 
     for (options, expected) in [
         (
-            ["--svg", "x"],
-            "--svg is for connection logs, and this is an access log",
+            ["--figure", "3in"],
+            "--figure is for connection logs, and this is an access log",
         ),
         (["--bins", "4"], "--bins is for connection logs"),
         (

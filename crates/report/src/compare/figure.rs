@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     drawing::{Drawing, FRAME, GRID, INK, MUTED},
+    figure::{Arrangement, Axis, Figure, Look, Mark, Panel, Point, Scale, Series},
     scale::{Linear, Unit},
     scene::{Anchor, Color, Place, Scene, Shape, Stroke, Style},
 };
@@ -286,4 +287,65 @@ fn moved(shape: Shape, by: Place) -> Shape {
 /// A time in ms, as tables write it.
 pub(super) fn time(ms: f64) -> String {
     Unit::Milliseconds.format(ms)
+}
+
+/// The charts of all networks for print: a panel for each, with a dot per page.
+pub(super) fn print(loads: &PageLoads, name: &str, selection: Selection) -> Figure {
+    let arm = |index: usize| loads.arms.get(index).map_or("", String::as_str);
+    let all = pairs(loads, selection);
+    let panels = loads.networks.iter().zip(&all).map(|(network, pairs)| {
+        let (low, high) = domain(pairs);
+        let axis = || Axis {
+            scale: Scale::Logarithmic(Unit::Milliseconds),
+            domain: (low, high),
+        };
+        let (faster, slower): (Vec<&Pair>, Vec<&Pair>) =
+            pairs.iter().partition(|pair| pair.speedup() > 1.0);
+        let series = |name: String, color: Color, some: Vec<&Pair>| Series {
+            name,
+            look: Look {
+                color,
+                ..Look::of(0)
+            },
+            mark: Mark::Dots,
+            points: some
+                .into_iter()
+                .map(|pair| Point::new(pair.baseline, pair.arm))
+                .collect(),
+        };
+        let share = Verdict::of(pairs).faster.map_or_else(String::new, |share| {
+            format!(": {:.0} % faster", 100.0 * share.value)
+        });
+        Panel {
+            title: format!("{network}{share}"),
+            x: axis(),
+            y: axis(),
+            height: 1.0,
+            series: vec![
+                series("not faster".to_owned(), SLOWER, slower),
+                series(
+                    format!("page faster over {}", arm(selection.arm)),
+                    FASTER,
+                    faster,
+                ),
+            ],
+            guides: vec![[(low, low), (high, high)]],
+        }
+    });
+    let what = format!(
+        "{}, {} view",
+        selection.metric.name(),
+        loads.views.get(selection.view).map_or("", String::as_str)
+    );
+    Figure {
+        name: name.to_owned(),
+        title: loads.title.clone(),
+        description: String::new(),
+        captions: (
+            format!("{} →", arm(0)),
+            format!("{what}; ↑ {}", arm(selection.arm)),
+        ),
+        arrangement: Arrangement::Grid(128.0),
+        panels: panels.collect(),
+    }
 }

@@ -1,6 +1,6 @@
 //! The charts: percentile over change, a line per arm, with its confidence bands.
 //!
-//! One scene is used for the page, SVG and PNG.
+//! `comparison/print.rs` has them for print.
 
 use core::{fmt::Write, mem::discriminant};
 
@@ -9,11 +9,12 @@ use super::{
     neighbours::Kind,
     paths::Paths,
     queries::Subgroup,
-    settings::{Metric, is_key},
+    settings::Metric,
     text,
 };
 use crate::{
     drawing::{Drawing, FRAME, GRID, INK, MUTED},
+    figure::Look,
     scale::{Changes, Extent, Linear},
     scene::{Anchor, Color, Place, Scene, Stroke, Style},
     statistics::bootstrap::Interval,
@@ -21,17 +22,11 @@ use crate::{
 
 const GROUND: Color = Color::solid(0xff_ffff);
 
-/// The colours of arms beside the baseline, which colour-blind readers can tell apart (Okabe and Ito), darkened to be read
-/// on white.
-pub(super) const ARMS: [u32; 8] = [
-    0xc9_7b00, 0x00_8a65, 0x00_5fa8, 0xc8_102e, 0x7b_4fa3, 0x2b_8cc4, 0x8a_5a00, 0x5c_6068,
-];
-
 /// The colour of an arm; the baseline's is the ink of the zero line.
 pub(super) fn color(arm: usize) -> Color {
     match arm.checked_sub(1) {
         None => MUTED,
-        Some(place) => Color::solid(ARMS[place % ARMS.len()]),
+        Some(place) => Look::of(place).color,
     }
 }
 
@@ -105,11 +100,11 @@ impl<'a> Subject<'a> {
 
     /// Whether it is of all connections, whose joint band is the test of the experiment; subgroups have another test, and paths have
     /// no joint band.
-    fn is_main(self) -> bool {
+    pub(super) fn is_main(self) -> bool {
         matches!(self, Self::Group(group) if group.subgroup == Subgroup::All)
     }
 
-    fn title(self, metric: &str) -> String {
+    pub(super) fn title(self, metric: &str) -> String {
         match self {
             Self::Group(group) if group.subgroup == Subgroup::All => {
                 format!("{metric} change by percentile")
@@ -121,7 +116,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Labels of the quantity, of a decrease and of an increase.
-    fn labels(self, metric: &Metric) -> (&str, &'static str, &'static str) {
+    pub(super) fn labels(self, metric: &Metric) -> (&str, &'static str, &'static str) {
         match self {
             Self::Neighbour(_) => ("neighbour’s rate", "less", "more"),
             Self::Group(_) | Self::Paths(_) => (&metric.name, metric.less(), metric.more()),
@@ -129,49 +124,9 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// All charts that become files: the name and the scene of each.
-pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
-    let metric = &analysis.settings.metric.name;
-    let metric = if is_key(metric) {
-        plain(&metric.to_lowercase())
-    } else {
-        "metric".to_owned()
-    };
-    let neighbours = analysis.neighbours.iter().flatten();
-    let subjects = analysis.paths.iter().map(Subject::Paths);
-    let subjects = subjects
-        .chain(neighbours.map(Subject::Neighbour))
-        .chain(analysis.groups.iter().map(Subject::Group));
-    let charts = subjects.map(|subject| {
-        let name = match subject {
-            Subject::Paths(_) => format!("{metric}-paths"),
-            Subject::Neighbour(kind) => format!("neighbour-{}", plain(&kind.name)),
-            Subject::Group(group) => match &group.subgroup {
-                Subgroup::All => metric.clone(),
-                Subgroup::Bin(bin) => format!("{metric}-size-{}", bin + 1),
-                Subgroup::Site(site) => format!("{metric}-site-{}", plain(site)),
-            },
-        };
-        (name, chart(analysis, subject, Size::Wide, true).scene)
-    });
-    charts.collect()
-}
-
-/// A name with only the characters that are safe in file names.
-fn plain(name: &str) -> String {
-    let plain = name.chars().map(|c| {
-        if c.is_alphanumeric() || c == '-' || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    });
-    plain.collect()
-}
-
 /// The horizontal range of a chart and of those that it is compared with: see [`Extent`]. Bands count where there are enough
 /// connections to make them narrow.
-fn domain(analysis: &Analysis, subject: Subject<'_>) -> (f64, f64) {
+pub(super) fn domain(analysis: &Analysis, subject: Subject<'_>) -> (f64, f64) {
     let (from, to) = match subject {
         Subject::Paths(_) => (3, 97),
         Subject::Neighbour(_) => (5, 95),
@@ -229,30 +184,25 @@ struct Canvas<'a> {
     font: f32,
 }
 
-/// A chart of a group. A chart that becomes a file has a heading.
-pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, heading: bool) -> Chart {
+/// A chart of a group.
+pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size) -> Chart {
     let domain = domain(analysis, subject);
     let (width, height) = match size {
         Size::Wide => (1000.0, 560.0),
         Size::Narrow => (390.0, 470.0),
         Size::Small => (390.0, 330.0),
     };
-    let mut drawing = Drawing::new();
-    let mut top = 14.0;
-    if heading {
-        top = self::heading(&mut drawing, analysis, subject, width);
-    }
-    let mut height: f32 = height + if heading { top - 14.0 } else { 0.0 };
+    let mut height: f32 = height;
     let plot = Plot {
         left: if size == Size::Wide { 66.0 } else { 54.0 },
-        top: top + if size == Size::Small { 4.0 } else { 18.0 },
+        top: if size == Size::Small { 18.0 } else { 32.0 },
         right: width - 18.0,
         bottom: height - 58.0,
         domain,
     };
     let font = size.font();
     let mut canvas = Canvas {
-        drawing,
+        drawing: Drawing::new(),
         analysis,
         subject,
         plot,
@@ -269,11 +219,6 @@ pub(super) fn chart(analysis: &Analysis, subject: Subject<'_>, size: Size, headi
         canvas.names();
     }
     let small = Style::plain(font - 1.0, MUTED);
-    if heading && (1..analysis.arms.len()).any(|arm| subject.is_small(arm)) {
-        let text = "few connections: read the band, not the line";
-        let at = (f32::midpoint(plot.left, plot.right), plot.bottom - 9.0);
-        canvas.label(at, Anchor::Middle, small, text);
-    }
     let mut description = described(analysis, subject);
     if let Some(beyond) = canvas.marks() {
         // Writing to a `String` cannot fail.
@@ -326,34 +271,6 @@ fn described(analysis: &Analysis, subject: Subject<'_>) -> String {
         );
     }
     text
-}
-
-fn heading(drawing: &mut Drawing, analysis: &Analysis, subject: Subject<'_>, width: f32) -> f32 {
-    let title = text::title(analysis);
-    let (title, subtitle) = match subject {
-        Subject::Group(group) => (
-            match group.subgroup {
-                Subgroup::All => title,
-                _ => format!("{title}: {}", group.title),
-            },
-            text::subtitle(analysis, group),
-        ),
-        Subject::Paths(paths) => (
-            format!("{title}: each path"),
-            text::paths_subtitle(analysis, paths),
-        ),
-        Subject::Neighbour(kind) => (
-            format!("{title}: neighbour {}", kind.name),
-            text::harm_subtitle(analysis, kind),
-        ),
-    };
-    let style = Style::bold(18.0, INK);
-    let title = drawing.fitted(&title, style, width - 36.0);
-    drawing.text((18.0, 30.0), Anchor::Start, style, title);
-    let style = Style::plain(12.5, MUTED);
-    let subtitle = drawing.fitted(&subtitle, style, width - 36.0);
-    drawing.text((18.0, 50.0), Anchor::Start, style, subtitle);
-    68.0
 }
 
 impl Canvas<'_> {
@@ -489,7 +406,7 @@ impl Canvas<'_> {
     /// A text on a background, so that it is readable over lines.
     fn label(&mut self, at: Place, anchor: Anchor, style: Style, text: &str) {
         let width = self.drawing.width(text, style);
-        let left = Drawing::left(at, anchor, width);
+        let left = anchor.left(at, width);
         let corner = (left - 3.0, at.1 - style.size * 0.86);
         let size = (width + 6.0, style.size * 1.16);
         self.drawing.rect(corner, size, GROUND.with_opacity(0.82));
@@ -682,7 +599,7 @@ impl Canvas<'_> {
                 }
             }
             if let Some((_, at, anchor)) = best {
-                let left = Drawing::left(at, anchor, width);
+                let left = anchor.left(at, width);
                 taken.push((left, left + width, at.1));
                 self.label(at, anchor, style, &text);
             }

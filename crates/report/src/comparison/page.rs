@@ -509,7 +509,7 @@ impl Page<'_> {
         );
         let mut plots = Vec::new();
         for size in sizes {
-            let Chart { scene, plot } = figure::chart(analysis, subject, *size, false);
+            let Chart { scene, plot } = figure::chart(analysis, subject, *size);
             let class = match (size, sizes.len()) {
                 (Size::Wide, 2..) => "wide",
                 (Size::Narrow, 2..) => "narrow",

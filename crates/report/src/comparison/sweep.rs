@@ -28,7 +28,7 @@ const PALE: f32 = 0.35;
 const MEDIAN: usize = 49;
 
 /// The change of the median of an arm on a network; `None` if there is none.
-fn cell<'a>(analysis: &'a Analysis, network: &str, arm: usize) -> Option<&'a Interval> {
+pub(super) fn cell<'a>(analysis: &'a Analysis, network: &str, arm: usize) -> Option<&'a Interval> {
     group(analysis, network)?.curves[arm].get(MEDIAN)
 }
 
@@ -49,7 +49,7 @@ pub(super) fn group<'a>(analysis: &'a Analysis, network: &str) -> Option<&'a Gro
 }
 
 /// The range of all changes with their intervals, in percent: see [`Extent`].
-fn domain(analysis: &Analysis, sweep: &Sweep) -> (f64, f64) {
+pub(super) fn domain(analysis: &Analysis, sweep: &Sweep) -> (f64, f64) {
     let mut extent = Extent::new();
     let networks = sweep.panels.iter().flat_map(|panel| &panel.networks);
     for network in networks {

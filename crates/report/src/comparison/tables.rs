@@ -14,6 +14,7 @@ use super::{
     text::{self, Significance},
 };
 use crate::{
+    figure::Look,
     statistics::{
         Counts, Z_95,
         bootstrap::Interval,
@@ -94,7 +95,7 @@ pub(super) fn named(name: &str, arm: Option<usize>) -> String {
 pub(super) fn dot(arm: usize) -> usize {
     match arm.checked_sub(1) {
         None => 0,
-        Some(place) => place % super::figure::ARMS.len() + 1,
+        Some(place) => place % Look::COUNT + 1,
     }
 }
 

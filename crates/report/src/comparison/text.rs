@@ -8,10 +8,9 @@ use super::{
         ABSENT, count, hundredths, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
-    neighbours::{Kind, PAIRS_MIN},
-    paths::Paths,
+    neighbours::PAIRS_MIN,
     power::POWER,
-    queries::{PARTS, Subgroup},
+    queries::PARTS,
 };
 use crate::statistics::{
     Counts,
@@ -53,30 +52,6 @@ pub(super) fn dimensions(analysis: &Analysis) -> [&str; 2] {
         (Some(by), Some(_)) => [by, "site"],
         (None, _) => ["object size", "site"],
     }
-}
-
-pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
-    let total: u64 = group.times.iter().map(Counts::total).sum();
-    let paired = if analysis.is_paired && analysis.incomplete_paths == 0 {
-        ", each path in every arm"
-    } else {
-        ""
-    };
-    let joint = match group.subgroup {
-        Subgroup::All => "; dashed: 95 % simultaneous over P5–P95 and all arms",
-        _ => "",
-    };
-    let verdict = if analysis.ratio_fails() {
-        "; no verdict: the sample ratio fails"
-    } else {
-        ""
-    };
-    format!(
-        "{} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}{verdict}",
-        analysis.settings.metric.name,
-        analysis.arms[0].name,
-        count(total),
-    )
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -557,25 +532,6 @@ pub(super) fn harm(analysis: &Analysis) -> Vec<String> {
         format!("{}: {} (95 % simultaneous).", one.name, parts.join("; "))
     })
     .collect()
-}
-
-/// The subtitle of the chart of a kind of neighbour.
-pub(super) fn harm_subtitle(analysis: &Analysis, kind: &Kind) -> String {
-    format!(
-        "rate of the neighbour relative to that beside {} over the same path · {} paths · bands: 95 % at each percentile",
-        analysis.arms[0].name,
-        count(kind.counts.iter().copied().max().unwrap_or(0)),
-    )
-}
-
-/// The subtitle of the chart of each path's change.
-pub(super) fn paths_subtitle(analysis: &Analysis, paths: &Paths) -> String {
-    format!(
-        "{} relative to {} over the same path · {} paths · bands: 95 % at each percentile",
-        analysis.settings.metric.name,
-        analysis.arms[0].name,
-        count(paths.counts.iter().copied().max().unwrap_or(0)),
-    )
 }
 
 /// A significant difference that a list of the page states.

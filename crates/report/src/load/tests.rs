@@ -97,7 +97,7 @@ fn the_table_has_only_known_values() {
 /// A gap in a series is a gap in its line; other series go on.
 #[test]
 fn intervals_without_values_are_gaps() {
-    let scene = figure::latency(&run(), Size::Wide).expect("a chart");
+    let scene = figure::latency(&run()).expect("a chart").screen(Size::Wide);
     let pieces = |color: u32| {
         let lines = scene.shapes.iter().filter_map(|shape| match shape {
             crate::scene::Shape::Lines { lines, stroke } if stroke.color.rgb == color => {
@@ -119,14 +119,11 @@ fn a_series_without_values_is_not_in_the_legend() {
     run.p99.clear();
     run.distributions[1].points.clear();
     let charts = |run: &Run| {
-        let scenes = [
-            figure::latency(run, Size::Wide),
-            figure::percentiles(run, Size::Wide),
-        ];
+        let scenes = [figure::latency(run), figure::percentiles(run)];
         scenes
             .into_iter()
             .flatten()
-            .map(|scene| svg::inline(&scene))
+            .map(|figure| svg::inline(&figure.screen(Size::Wide)))
             .collect::<String>()
     };
     let drawn = charts(&run);
@@ -145,11 +142,11 @@ fn a_series_without_values_is_not_in_the_legend() {
 #[test]
 fn ratios_are_drawn_around_one() {
     let series = |ratios: &[Option<f64>]| vec![("rate".to_owned(), ratios.to_vec())];
-    assert!(figure::ratios(&[], Size::Wide).is_none());
-    assert!(figure::ratios(&series(&[None, Some(f64::NAN), Some(0.0)]), Size::Wide).is_none());
-    let scene = figure::ratios(&series(&[Some(1.3), None, Some(0.8)]), Size::Narrow);
-    let drawn = svg::inline(&scene.expect("a chart"));
-    for text in [">rate<", ">0.667<", ">1.000<", ">1.500<", ">3<"] {
+    assert!(figure::ratios(&[]).is_none());
+    assert!(figure::ratios(&series(&[None, Some(f64::NAN), Some(0.0)])).is_none());
+    let figure = figure::ratios(&series(&[Some(1.3), None, Some(0.8)]));
+    let drawn = svg::inline(&figure.expect("a chart").screen(Size::Narrow));
+    for text in [">rate<", ">0.8<", ">1.0<", ">1.2<", ">3<"] {
         assert!(drawn.contains(text), "{text}: {drawn}");
     }
     for ratio in [1.0, 1e-300, 1e300, f64::INFINITY] {

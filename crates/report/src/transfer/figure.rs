@@ -103,7 +103,7 @@ impl Figure<'_> {
         let texts = summaries.iter().map(|text| (INK, text.as_str()));
         for (fill, text) in texts.chain([(MUTED, self.picture.subtitle.as_str())]) {
             let style = Style::plain(13.0, fill);
-            for line in self.wrapped(text, style, room) {
+            for line in self.drawing.wrapped(text, style, room) {
                 self.y += 20.0;
                 self.text((MARGIN, self.y), Anchor::Start, style, line);
             }
@@ -496,21 +496,6 @@ impl Figure<'_> {
         MARGIN + GUTTER + column as f32 * (self.column + GAP)
     }
 
-    /// The lines of a text that are at most this wide.
-    fn wrapped(&self, text: &str, style: Style, width: f32) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for word in text.split_whitespace() {
-            match lines.last_mut() {
-                Some(line) if self.drawing.width(&format!("{line} {word}"), style) <= width => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(self.drawing.fitted(word, style, width)),
-            }
-        }
-        lines
-    }
-
     fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
         if !lines.is_empty() {
             self.drawing.lines(lines, stroke);
@@ -520,7 +505,7 @@ impl Figure<'_> {
     /// Small text over data, on its own background.
     fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
         let width = self.drawing.width(text, NOTE);
-        let left = Drawing::left(at, anchor, width);
+        let left = anchor.left(at, width);
         let corner = (left - 2.0, at.1 - 10.0);
         self.drawing.rect(corner, (width + 4.0, 13.0), HALO);
         self.text(at, anchor, NOTE, text);

@@ -15,7 +15,7 @@ pub(super) fn grain(unit: Unit) -> f64 {
     match unit {
         Unit::Bytes => 1.0,
         Unit::BitsPerSecond => 1000.0,
-        Unit::Milliseconds | Unit::Percent | Unit::PerSecond => 0.001,
+        Unit::Milliseconds | Unit::Percent | Unit::PerSecond | Unit::Number => 0.001,
     }
 }
 

@@ -107,6 +107,7 @@ fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
         Unit::Milliseconds => "ms",
         Unit::Percent => "%",
         Unit::PerSecond => "/s",
+        Unit::Number => "",
     };
     format!(
         "{{\"key\":{},\"title\":{},\"unit\":\"{unit}\",\"height\":{},\"extent\":[{},{}],\"level\":{level},\"series\":{series}}}",

@@ -303,7 +303,7 @@ fn labels_of_levels_are_beside_the_lines_of_events() {
             };
             at.0 <= x && x <= at.0 + size.0 && top <= at.1 && at.1 + size.1 <= bottom
         };
-        if stroke.dashed {
+        if !stroke.dash.is_empty() {
             crossing += lines.iter().filter(is_vertical).filter(crosses).count();
         }
     }

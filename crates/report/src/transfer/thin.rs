@@ -131,6 +131,14 @@ pub(super) fn spans(points: &[Point], end: f64) -> Vec<Point> {
     level(points, end, BUCKETS)
 }
 
+/// The points of a series for print, in this number of spans of time.
+pub(super) fn peaks(points: &[Point], end: f64, spans: usize) -> Vec<Point> {
+    if points.len() <= spans * 6 {
+        return points.to_vec();
+    }
+    level(points, end, spans)
+}
+
 /// The points of this number of spans. They are taken from those of shorter spans if there are many.
 fn level(points: &[Point], end: f64, spans: usize) -> Vec<Point> {
     if spans < FINEST && points.len() > spans * 16 {

@@ -147,7 +147,9 @@ pub(crate) fn play(bytes: &[u8]) {
                 );
                 assert!(!html.contains("<script>\""));
                 for figure in comparison.figures() {
-                    assert!(!figure.svg().contains("NaN"));
+                    let print = figure.print("3in".parse().expect("a width"));
+                    let svg = print.expect("it fits on a page").svg();
+                    assert!(!svg.contains("NaN"));
                 }
             }
         }

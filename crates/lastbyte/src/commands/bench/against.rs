@@ -129,7 +129,12 @@ pub(super) fn run(
         rounds.text()
     };
     print(&text)?;
-    if let Some(path) = &arguments.plot {
+    if arguments.figure.is_given() {
+        let figures = rounds.page().figures();
+        arguments
+            .figure
+            .write(arguments.plot.as_slice(), &figures)?;
+    } else if let Some(path) = &arguments.plot {
         files::write(path, rounds.page().html().as_bytes())?;
     }
     if rounds.is_interrupted {

@@ -3,7 +3,7 @@
 use core::{num::NonZeroUsize, time::Duration};
 use std::{net::IpAddr, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::ArgPredicate};
 use lastbyte_client::{ConnectTo, Url};
 use lastbyte_load::Mix;
 use lastbyte_units as units;
@@ -11,6 +11,7 @@ use lastbyte_units as units;
 use super::thresholds::{Thresholds, rate};
 use crate::commands::{
     credentials::Authorities,
+    figure::FigureArguments,
     get::connect_to,
     values::{THREADS_MAX, count, positive, positive_span},
 };
@@ -60,7 +61,13 @@ printed). Reference: docs/bench.md.";
 ///
 /// Options and counters are those of h2load where it has them.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    after_long_help = EXAMPLES,
+    // As in h2load, --data is what requests send.
+    mut_arg("figure", |arg| arg.conflicts_with("compare")),
+    mut_arg("figure_data", |arg| arg.long("figure-data").alias(None))
+)]
 pub(crate) struct Arguments {
     /// URLs of one origin, requested in this order by each connection
     #[arg(value_name = "URL", required_unless_present_any = ["input_file", "compare"])]
@@ -102,9 +109,12 @@ pub(crate) struct Arguments {
         long,
         value_name = "FILE",
         help_heading = "Output",
-        conflicts_with = "compare"
+        conflicts_with = "compare",
+        default_value_if("figure", ArgPredicate::IsPresent, "figures")
     )]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figure: FigureArguments,
     /// Print the change between results of two commands (--json files), without a run
     ///
     /// Several files of a side are separated by commas: runs of one command. With two or more a side, intervals are over runs.

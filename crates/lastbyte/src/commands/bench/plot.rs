@@ -41,7 +41,7 @@ pub(super) fn write(
     files::write(path, run(settings, measurement).html().as_bytes())
 }
 
-fn run(settings: &Settings, measurement: &Measurement) -> Run {
+pub(super) fn run(settings: &Settings, measurement: &Measurement) -> Run {
     let recorder = &measurement.recorder;
     let timeline = &recorder.timeline;
     let intervals = timeline.iter().map(|(_, interval)| Interval {

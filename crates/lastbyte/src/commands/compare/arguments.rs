@@ -9,7 +9,7 @@ use lastbyte_scenario::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
 use super::{loss, record, run::view};
-use crate::commands::values;
+use crate::commands::{figure::FigureArguments, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -118,6 +118,8 @@ pub(crate) struct Arguments {
     /// Directory for loads.ndjson, report.html, report.svg, first-render.svg and summary.json
     #[arg(long, value_name = "DIR", default_value = "compare")]
     pub(super) out: PathBuf,
+    #[command(flatten)]
+    pub(super) figure: FigureArguments,
     /// Overwrite the files of an earlier run
     #[arg(long)]
     pub(super) force: bool,

@@ -7,7 +7,7 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_link::Loss as LinkLoss;
 use lastbyte_page::{Host, Kind, Page, Resource};
-use lastbyte_report::loss::LossStudy;
+use lastbyte_report::{figure::Figure, loss::LossStudy};
 use lastbyte_scenario::{ClientAcks, Path, Transport};
 use lastbyte_sim::{PageLoad, load_page};
 use lastbyte_units as units;
@@ -20,7 +20,7 @@ use super::{
     run::seed_of,
 };
 use crate::{
-    commands::{report, values},
+    commands::{figure::FigureArguments, report, values},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -81,6 +81,8 @@ pub(super) struct Arguments {
     /// Directory for runs.ndjson, report.html, summary.json, and SIZE.svg for each size
     #[arg(long, value_name = "DIR", default_value = "loss")]
     out: PathBuf,
+    #[command(flatten)]
+    figure: FigureArguments,
     /// Overwrite the files of an earlier run
     #[arg(long)]
     force: bool,
@@ -319,6 +321,8 @@ impl Arguments {
                 files::check_absent(&self.out.join(name))?;
             }
         }
+        let out = core::slice::from_ref(&self.out);
+        self.figure.check("--out", out)?;
         if is_measured {
             measure::isolate()?;
         }
@@ -352,6 +356,10 @@ impl Arguments {
         for (name, text) in texts.chain(names[pictures..].iter().zip(drawn)) {
             files::write(&self.out.join(name), text.as_bytes())?;
         }
+        let figures: Vec<Figure> = (0..self.size.len())
+            .map(|size| study.figure(size))
+            .collect();
+        self.figure.write(out, &figures)?;
         for warning in &study.warnings {
             notice(format!("warning: {warning}"));
         }

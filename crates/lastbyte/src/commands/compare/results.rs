@@ -1,7 +1,11 @@
 //! The corpus, and what is made of page loads: files, tables, messages.
 
 use core::{fmt::Write as _, time::Duration};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use lastbyte_page::{Page, View};
 use lastbyte_report::compare::{
@@ -12,6 +16,7 @@ use lastbyte_units as units;
 
 use super::run::{self, Job, Loaded, Setting, view_name};
 use crate::{
+    commands::figure::FigureArguments,
     failure::Failure,
     files,
     table::Table,
@@ -30,6 +35,8 @@ const FILES: [&str; 4] = [
     "first-render.svg",
     "summary.json",
 ];
+/// The files that --figure adds.
+const PRINTS: [&str; 2] = ["report.pdf", "first-render.pdf"];
 /// The file beside them that has a row per load.
 pub(super) const ROWS: &str = "loads.ndjson";
 
@@ -69,7 +76,7 @@ pub(super) fn check_count(pages: usize, each: usize) -> Result<(), Failure> {
 pub(super) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     files::create_folder(out)?;
     if !force {
-        for file in [ROWS].into_iter().chain(FILES) {
+        for file in [ROWS].into_iter().chain(FILES).chain(PRINTS) {
             files::check_absent(&out.join(file))?;
         }
     }
@@ -281,7 +288,12 @@ fn page_facts(page: &Page) -> PageFacts {
     }
 }
 
-pub(super) fn write(out: &Path, loads: &PageLoads) -> Result<(), Failure> {
+/// Writes the files. Of charts for print, their SVG is in place of that for screens.
+pub(super) fn write(
+    out: &PathBuf,
+    loads: &PageLoads,
+    figure: &FigureArguments,
+) -> Result<(), Failure> {
     let texts = [
         loads.html(),
         loads.svg(Metric::Load),
@@ -291,7 +303,11 @@ pub(super) fn write(out: &Path, loads: &PageLoads) -> Result<(), Failure> {
     for (name, text) in FILES.into_iter().zip(texts) {
         files::write(&out.join(name), text.as_bytes())?;
     }
-    Ok(())
+    let figures = [
+        loads.figure("report", Metric::Load),
+        loads.figure("first-render", Metric::Render),
+    ];
+    figure.write(core::slice::from_ref(out), &figures)
 }
 
 /// The result on each network as a table: page load time of the first view.

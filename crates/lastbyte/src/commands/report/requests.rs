@@ -78,9 +78,9 @@ pub(super) fn check_kind(logs: &[PathBuf], is_access: bool) -> Result<(), Failur
 
 pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, Failure> {
     let unused = [
+        ("--figure", arguments.figure.is_given()),
         ("--out", arguments.out.as_os_str() != "report.html"),
         ("--partial", arguments.partial),
-        ("--svg", arguments.svg.is_some()),
         ("--site", arguments.site.is_some()),
         ("--by", arguments.by.is_some()),
         ("--bins", arguments.bins.is_some()),

@@ -2,14 +2,14 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::ArgPredicate};
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{
     Arm, ClientAcks, CrossTraffic, Handshake, SettingError, workload::PARALLEL_MAX,
 };
 use lastbyte_units as units;
 
-use crate::commands::{path::PathArguments, values};
+use crate::commands::{figure::FigureArguments, path::PathArguments, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +23,8 @@ Examples:
   # A custom path, two arms, and an interactive plot.
   lastbyte sim --rate 55Mb/s --rtt 39ms --arm slow-start \\
     --arm rapid-start --plot start.html
+  # The default arms as a figure for a column of a paper, with its data.
+  lastbyte sim --network vdsl --figure 3.33in --plot f.pdf --data f.csv
   # When do the first 200 and 400 kB of a long transfer arrive? Medians over
   # 20 seeds, with 1 % random loss.
   lastbyte sim --network lte --loss 1% --size 10MB \\
@@ -168,8 +170,15 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Plot the transfers to FILE: .html (interactive), .svg, .png; repeatable
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Output",
+        default_value_if("figure", ArgPredicate::IsPresent, "sim.pdf")
+    )]
     pub(crate) plot: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figure: FigureArguments,
     /// Write all events to a new FILE, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,

@@ -33,7 +33,7 @@ use lastbyte_wire::{
 };
 
 use super::{Job, described};
-use crate::{failure::Failure, files};
+use crate::{commands::figure::FigureArguments, failure::Failure, files};
 
 /// The format of a chart, by the file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,7 @@ pub(crate) fn write(files: &[PathBuf], picture: &Picture) -> Result<(), Failure>
 }
 
 /// Whether these jobs can be drawn: one transfer, by each arm.
-pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
-    check_files("--plot", plots)?;
+pub(super) fn check_one(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
     let Some(first) = jobs.first().filter(|_| !plots.is_empty()) else {
         return Ok(());
     };
@@ -101,7 +100,11 @@ pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
 }
 
 /// Draws the flows of each arm and kind of handshake, with the first seed.
-pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+pub(super) fn draw(
+    files: &[PathBuf],
+    figure: &FigureArguments,
+    jobs: &[Job],
+) -> Result<(), Failure> {
     let Some(first) = jobs.first() else {
         return Ok(());
     };
@@ -121,6 +124,9 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
         arms: columns,
         guides: guides(&first.scenario),
     };
+    if figure.is_given() {
+        return figure.write(files, &[picture.figure()]);
+    }
     write(files, &picture)
 }
 

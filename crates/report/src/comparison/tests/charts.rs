@@ -16,10 +16,12 @@ fn apart(connections: usize, factor: impl Fn(f64) -> f64) -> String {
     text
 }
 
-fn svg_of(comparison: &Comparison, name: &str) -> String {
-    let figures = comparison.figures();
-    let figure = figures.iter().find(|figure| figure.name == name);
-    figure.expect("a chart").svg()
+fn all(comparison: &Comparison) -> Subject<'_> {
+    Subject::Group(&comparison.analysis.groups[0])
+}
+
+fn svg_of(comparison: &Comparison, subject: Subject<'_>) -> String {
+    crate::svg::document(&chart(&comparison.analysis, subject, Size::Wide).scene)
 }
 
 #[test]
@@ -29,7 +31,7 @@ fn the_axis_covers_a_curve_that_is_far_beyond_twice_the_baseline() {
         let comparison = read(&text, quick()).expect("a report");
         let analysis = &comparison.analysis;
         let subject = Subject::Group(&analysis.groups[0]);
-        let domain = chart(analysis, subject, Size::Wide, false).plot.domain;
+        let domain = chart(analysis, subject, Size::Wide).plot.domain;
         for cell in &subject.curves()[1][4..95] {
             let change = cell.estimate.expect("a change") * 100.0;
             assert!(
@@ -38,7 +40,7 @@ fn the_axis_covers_a_curve_that_is_far_beyond_twice_the_baseline() {
             );
         }
         for size in [Size::Wide, Size::Narrow] {
-            let drawn = chart(analysis, subject, size, false);
+            let drawn = chart(analysis, subject, size);
             let labels = drawn.scene.shapes.iter().filter_map(|shape| match shape {
                 crate::scene::Shape::Text { text, .. } if text.contains(['%', '×']) => {
                     Some(text.as_str())
@@ -51,7 +53,7 @@ fn the_axis_covers_a_curve_that_is_far_beyond_twice_the_baseline() {
         // The scale is that of the page's script.
         let is_logarithmic = factor > 2.0;
         assert_eq!(
-            svg_of(&comparison, "ttlb").contains("(logarithmic)"),
+            svg_of(&comparison, subject).contains("(logarithmic)"),
             is_logarithmic
         );
         assert_eq!(comparison.html().contains(",true]"), is_logarithmic);
@@ -63,12 +65,12 @@ fn what_is_beyond_the_axis_is_marked_and_named() {
     // Of few connections the tails do not count for the axis.
     let text = apart(100, |share| if share > 0.9 { 40.0 } else { 1.1 });
     let comparison = read(&text, quick()).expect("a report");
-    let svg = svg_of(&comparison, "ttlb");
+    let svg = svg_of(&comparison, all(&comparison));
     assert!(svg.contains("beyond the axis: new at P91–P99"), "{svg}");
     // A curve within the axis has no sentence.
     let text = apart(2000, |_| 1.1);
     let comparison = read(&text, quick()).expect("a report");
-    assert!(!svg_of(&comparison, "ttlb").contains("beyond the axis"));
+    assert!(!svg_of(&comparison, all(&comparison)).contains("beyond the axis"));
     // A value of zero has no place on a logarithmic axis.
     let text: String =
         (0..2000)
@@ -79,7 +81,8 @@ fn what_is_beyond_the_axis_is_marked_and_named() {
             })
             .collect();
     let comparison = read(&text, quick()).expect("a report");
-    let svg = svg_of(&comparison, "ttlb-paths");
+    let paths = comparison.analysis.paths.as_ref().expect("paths");
+    let svg = svg_of(&comparison, Subject::Paths(paths));
     assert!(svg.contains("beyond the axis: new at P1–P50"), "{svg}");
 }
 

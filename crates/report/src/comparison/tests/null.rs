@@ -235,18 +235,13 @@ fn an_interval_without_an_end_says_so_everywhere() {
     let written = crate::comparison::tables::change(&curve[place]);
     assert!(written.contains("<small>at least "), "{written}");
     // The band reaches the edge of the chart, which the lost end does not widen.
-    let figure = &comparison.figures()[0];
-    let svg = figure.svg();
+    let print = comparison.figures()[0].print("7in".parse().expect("a width"));
+    let svg = print.expect("it fits on a page").svg();
     for text in [&page, &svg] {
         assert!(!text.contains("inf\u{a0}%") && !text.contains("inf,") && !text.contains("NaN"));
     }
     let group = &comparison.analysis.groups[0];
-    let drawn = chart(
-        &comparison.analysis,
-        Subject::Group(group),
-        Size::Wide,
-        false,
-    );
+    let drawn = chart(&comparison.analysis, Subject::Group(group), Size::Wide);
     let (from, to) = drawn.plot.domain;
     assert!(from > -60.0 && to < 90.0, "{from} {to}");
     for (range, wanted) in [

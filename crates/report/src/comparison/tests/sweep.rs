@@ -3,6 +3,16 @@
 use super::*;
 use crate::comparison::{Panel, Sweep};
 
+fn svg_of(comparison: &Comparison) -> String {
+    let analysis = &comparison.analysis;
+    let sweep = analysis.settings.sweep.as_ref().expect("a sweep");
+    crate::svg::document(&crate::comparison::sweep::chart(
+        analysis,
+        sweep,
+        crate::comparison::figure::Size::Wide,
+    ))
+}
+
 #[test]
 fn the_chart_has_a_panel_per_combination_and_a_point_per_network() {
     let mut chance = Chance(5);
@@ -32,12 +42,7 @@ fn the_chart_has_a_panel_per_combination_and_a_point_per_network() {
         ..quick()
     };
     let comparison = read(&text, settings).expect("a report");
-    let figures = comparison.figures();
-    let figure = figures
-        .iter()
-        .find(|one| one.name == "sweep")
-        .expect("a chart");
-    let svg = figure.svg();
+    let svg = svg_of(&comparison);
     for network in networks {
         assert!(svg.contains(&format!("{network}, new: −2")), "{svg}");
     }
@@ -74,9 +79,7 @@ fn points_are_pale_unless_the_corrected_test_finds_a_difference() {
             ..quick()
         };
         let comparison = read(&text, settings).expect("a report");
-        let figures = comparison.figures();
-        let figure = figures.iter().find(|one| one.name == "sweep");
-        figure.expect("a chart").svg()
+        svg_of(&comparison)
     };
     let pale = "stroke-opacity=\"0.35\"";
     let (same, faster) = (chart("same"), chart("faster"));
@@ -106,12 +109,7 @@ fn networks_without_connections_leave_gaps() {
         ..quick()
     };
     let comparison = read(&text, settings).expect("a report");
-    let figures = comparison.figures();
-    let figure = figures
-        .iter()
-        .find(|one| one.name == "sweep")
-        .expect("a chart");
-    assert!(figure.svg().contains("nowhere, new: unknown"));
+    assert!(svg_of(&comparison).contains("nowhere, new: unknown"));
 }
 
 #[test]
@@ -139,8 +137,6 @@ fn the_axis_of_a_sweep_covers_all_points() {
         ..quick()
     };
     let comparison = read(&text, settings).expect("a report");
-    let figures = comparison.figures();
-    let figure = figures.iter().find(|one| one.name == "sweep");
-    let svg = figure.expect("a chart").svg();
+    let svg = svg_of(&comparison);
     assert!(svg.contains(">+900 %<"), "{svg}");
 }
