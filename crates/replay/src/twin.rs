@@ -204,7 +204,10 @@ mod tests {
             .map(|path| curve(500.0 + 20.0 * f64::from(path), None))
             .collect();
         let found = parting(&curve(1007.0, None), &curves, 2).expect("curves");
-        assert_eq!((found.at, found.twin), (None, 25));
+        assert!(
+            found.at.is_none() && (25..=26).contains(&found.twin),
+            "{found:?}"
+        );
         let found = parting(&curve(1007.0, Some((100, 150))), &curves, 2).expect("curves");
         let at = found.at.expect("a parting");
         assert!((95..=105).contains(&at), "{found:?}");
