@@ -40,11 +40,13 @@
 //! |---|---|
 //! | [`line`](mod@line) | the columns of a line, and the features computed from them |
 //! | `bank` | simulated paths, and their lines under each arm |
-//! | `forest` | the kernel: which paths are neighbours |
+//! | `forest` | trees: which paths are neighbours |
+//! | `kernel` | the features of the bank's lines, their neighbours, and the limit of support |
 //! | `linear` | the correction for the distance to the neighbours |
 //! | `model` | learning from the bank, its errors on unseen populations, and the match |
 //! | `predict` | predictions, checks, and refusals |
 //! | `statistics` | percentiles, changes and intervals |
+//! | `twin` | the paths that one connection may have had, and where it parts from them |
 //!
 //! The crate has no clock, file or thread, and all randomness is from a seed: same lines, same bank, same result.
 //!
@@ -62,12 +64,14 @@
 
 mod bank;
 mod forest;
+mod kernel;
 pub mod line;
 mod linear;
 mod model;
 mod predict;
 mod random;
 mod statistics;
+mod twin;
 
 /// The prior: the sites, classes and sizes that the paths of a bank are drawn from, as a population file. It is broader than any
 /// network: what no log shows, such as whether a queue is managed, is as likely as not.
@@ -75,11 +79,12 @@ pub const PRIOR: &str = include_str!("prior.toml");
 
 pub use self::{
     bank::{Bank, BankPath},
+    kernel::Effort,
     line::{Column, FEATURES, Feature, KEYS, Line, Selection},
-    model::Effort,
     predict::{
         Check, CheckKind, Group, GroupKind, LEVEL, LINES_MIN, LogLine, Outcome, Prediction,
         Refusal, check, imbalance, predict,
     },
     statistics::{Estimate, SHARES},
+    twin::{Parting, Posterior, parting, posteriors},
 };

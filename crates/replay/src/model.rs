@@ -5,11 +5,12 @@
 
 use crate::{
     bank::Bank,
-    forest::{Data, Forest, Weighted},
+    forest::Weighted,
+    kernel::{Effort, Kernel, PATHS_MIN},
     line::{Line, Selection},
     linear,
     random::Random,
-    statistics::{self, COUNT, LOSS, MEAN, Statistics, Transfer, change},
+    statistics::{COUNT, LOSS, MEAN, Statistics, Transfer, change},
 };
 
 /// What is predicted.
@@ -21,38 +22,14 @@ pub(crate) enum Target<'a> {
     Own,
 }
 
-/// Numbers that decide how much is computed, not what.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Trees of a kernel.
-    pub trees: usize,
-    /// Lines of a population on which errors are measured.
-    pub lines: usize,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self {
-            trees: 80,
-            lines: 80,
-        }
-    }
-}
-
 /// Draws from the posterior of a line.
 pub(crate) const DRAWS: usize = 16;
-/// The sizes of leaves of which the best is taken.
-const LEAVES: [usize; 3] = [5, 10, 20];
-/// Lines on which sizes of leaves are compared.
-const COMPARED: usize = 600;
 /// The rounds of reweighting of which the best is taken.
 const ROUNDS: [usize; 2] = [0, 6];
 /// Fewer lines than this are no population of which errors are measured.
 const POPULATION_MIN: usize = 20;
 /// Repetitions by which the chance in an error is measured.
 const REPEATS: usize = 40;
-/// The share of the bank whose distances are within the limit of support.
-const SUPPORTED: f64 = 0.99;
 
 /// A path of the bank with both outcomes.
 struct Known {
@@ -64,20 +41,13 @@ struct Known {
 
 /// A kernel from the lines of one arm to the outcomes of another.
 pub(crate) struct Model {
-    selection: Selection,
-    /// Mean and deviation of each feature over the bank.
-    scales: Vec<(f64, f64)>,
+    kernel: Kernel,
     known: Vec<Known>,
-    features: Vec<Vec<f64>>,
     /// Change of the logarithm of the time, and of the loss.
     outcomes: Vec<[f64; 2]>,
-    populations: Vec<u32>,
-    forest: Forest,
     rounds: usize,
     /// Standard deviations of the errors of unseen populations, beyond chance.
     pub(crate) errors: Statistics,
-    /// The largest distance with support.
-    limit: f64,
     pub(crate) unmatched: Statistics,
     seed: u64,
 }
@@ -137,12 +107,8 @@ impl Model {
                 populations.push(bank.paths()[path].population);
             }
         }
-        if known.len() < 100 {
+        if known.len() < PATHS_MIN {
             return None;
-        }
-        let scales = scales(&features);
-        for values in &mut features {
-            standardise(values, &scales);
         }
         let outcomes: Vec<[f64; 2]> = known
             .iter()
@@ -153,47 +119,18 @@ impl Model {
                 ]
             })
             .collect();
-        let mut standard = outcomes.clone();
-        let outcome_scales = self::scales(
-            &outcomes
-                .iter()
-                .map(|pair| pair.to_vec())
-                .collect::<Vec<_>>(),
-        );
-        for outcome in &mut standard {
-            standardise(outcome, &outcome_scales);
-        }
-        let data = Data {
-            features: &features,
-            outcomes: &standard,
-            populations: &populations,
-        };
-        let candidates = LEAVES.map(|leaf| {
-            let forest = Forest::grow(&data, effort.trees / 2, leaf, seed);
-            (error_of(&forest, &data, seed), leaf)
-        });
-        let leaf = candidates
-            .into_iter()
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map_or(LEAVES[0], |best| best.1);
-        let forest = Forest::grow(&data, effort.trees, leaf, seed);
+        let kernel = Kernel::train(selection, features, &outcomes, populations, effort, seed);
         let pairs = known.iter().map(|one| (one.own, one.new));
         let unmatched = change(pairs);
         let mut model = Self {
-            selection: selection.clone(),
-            scales,
+            kernel,
             known,
-            features,
             outcomes,
-            populations,
-            forest,
             rounds: 0,
             errors: [0.0; COUNT],
-            limit: f64::INFINITY,
             unmatched,
             seed,
         };
-        model.limit = model.support_limit();
         model.measure_errors(bank, effort);
         Some(model)
     }
@@ -204,17 +141,16 @@ impl Model {
         let mut wanted = Vec::new();
         for (index, line) in lines.iter().enumerate() {
             let own = transfer(line).and_then(|own| pair(line, own, target));
-            let (Some((own, _)), Some(mut values)) = (own, self.selection.values(line)) else {
+            let (Some((own, _)), Some(values)) = (own, self.kernel.values(line)) else {
                 matches.incomplete += 1;
                 continue;
             };
-            standardise(&mut values, &self.scales);
-            let (distance, nearest) = self.nearest(&values, None);
-            if distance > self.limit {
+            let (distance, nearest) = self.kernel.nearest(&values, None);
+            if distance > self.kernel.limit {
                 matches.unsupported.push(index);
                 continue;
             }
-            let weights = self.forest.weigh(&values, None);
+            let weights = self.kernel.weigh(&values);
             wanted.push((index, own, values, weights, nearest));
         }
         let mut all: Vec<Vec<Weighted>> = wanted.iter().map(|one| one.3.clone()).collect();
@@ -244,7 +180,7 @@ impl Model {
         weights: &[Weighted],
         random: &mut Random,
     ) -> [Transfer; DRAWS] {
-        let at = linear::at(values, weights, &self.features, &self.outcomes);
+        let at = linear::at(values, weights, &self.kernel.features, &self.outcomes);
         let mut mean = [0.0; 2];
         let mut sorted: Vec<([f64; 2], f64)> = Vec::with_capacity(weights.len());
         for (one, weight) in weights {
@@ -301,36 +237,6 @@ impl Model {
         }
     }
 
-    /// The nearest path of another population than `population`, and the distance to it.
-    fn nearest(&self, values: &[f64], population: Option<u32>) -> (f64, usize) {
-        let mut nearest = (f64::INFINITY, 0);
-        for (one, (other, its)) in self.features.iter().zip(&self.populations).enumerate() {
-            if Some(*its) == population {
-                continue;
-            }
-            let squares = values.iter().zip(other).map(|(a, b)| (a - b) * (a - b));
-            let square = squares.sum::<f64>();
-            if square < nearest.0 {
-                nearest = (square, one);
-            }
-        }
-        (libm::sqrt(nearest.0), nearest.1)
-    }
-
-    fn support_limit(&self) -> f64 {
-        let mut random = Random::new(self.seed, 2);
-        let count = self.features.len();
-        let mut distances: Vec<f64> = (0..count.min(2000))
-            .map(|_| {
-                let one = random.below(count);
-                self.nearest(&self.features[one], Some(self.populations[one]))
-                    .0
-            })
-            .collect();
-        distances.sort_by(f64::total_cmp);
-        statistics::quantile(&distances, SUPPORTED)
-    }
-
     /// Predicts populations of the bank that the trees have not seen, and classes of access, and takes the rounds with the smaller
     /// error.
     fn measure_errors(&mut self, bank: &Bank, effort: Effort) {
@@ -351,13 +257,7 @@ impl Model {
             .map(|members| {
                 let lines = (0..members.len().min(effort.lines))
                     .map(|_| members[random.below(members.len())]);
-                let weighed = lines.map(|one| {
-                    (
-                        one,
-                        self.forest
-                            .weigh(&self.features[one], Some(self.populations[one])),
-                    )
-                });
+                let weighed = lines.map(|one| (one, self.kernel.weigh_unseen(one)));
                 weighed.filter(|(_, weights)| !weights.is_empty()).collect()
             })
             .filter(|lines: &Vec<_>| lines.len() >= POPULATION_MIN)
@@ -400,7 +300,7 @@ impl Model {
                 let Known { own, new, .. } = self.known[*one];
                 (
                     own,
-                    self.draws(own, &self.features[*one], weights, random),
+                    self.draws(own, &self.kernel.features[*one], weights, random),
                     new,
                 )
             })
@@ -438,29 +338,6 @@ impl Model {
     }
 }
 
-/// The mean square of the errors of a kernel, on populations that its trees have not seen.
-fn error_of(forest: &Forest, data: &Data<'_>, seed: u64) -> f64 {
-    let mut random = Random::new(seed, 4);
-    let (mut total, mut count) = (0.0, 0.0);
-    for _ in 0..data.features.len().min(COMPARED) {
-        let one = random.below(data.features.len());
-        let features = &data.features[one];
-        let weights = forest.weigh(features, Some(data.populations[one]));
-        if weights.is_empty() {
-            continue;
-        }
-        let at = linear::at(features, &weights, data.features, data.outcomes);
-        let truth = data.outcomes[one];
-        total += (at[0] - truth[0]) * (at[0] - truth[0]) + (at[1] - truth[1]) * (at[1] - truth[1]);
-        count += 1.0;
-    }
-    if count > 0.0 {
-        total / count
-    } else {
-        f64::INFINITY
-    }
-}
-
 fn transfer(line: &Line) -> Option<Transfer> {
     Some(Transfer {
         log_ttlb: line.log_ttlb()?,
@@ -478,27 +355,4 @@ fn pair(line: &Line, new: Transfer, target: &Target<'_>) -> Option<(Transfer, Tr
         },
     };
     Some((own, new))
-}
-
-/// Mean and deviation of each column.
-fn scales(rows: &[Vec<f64>]) -> Vec<(f64, f64)> {
-    let (columns, count) = (rows.first().map_or(0, Vec::len), rows.len() as f64);
-    let scale = |column: usize| {
-        let mean = rows.iter().map(|row| row[column]).sum::<f64>() / count;
-        let square = rows
-            .iter()
-            .map(|row| (row[column] - mean) * (row[column] - mean))
-            .sum::<f64>()
-            / count;
-        // A column without variance separates nothing.
-        let deviation = libm::sqrt(square);
-        (mean, if deviation > 1e-9 { deviation } else { 1.0 })
-    };
-    (0..columns).map(scale).collect()
-}
-
-fn standardise(values: &mut [f64], scales: &[(f64, f64)]) {
-    for (value, (mean, deviation)) in values.iter_mut().zip(scales) {
-        *value = (*value - mean) / deviation;
-    }
 }

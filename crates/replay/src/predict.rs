@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     bank::Bank,
+    kernel::Effort,
     line::{Column, Line, Selection},
-    model::{Effort, Matched, Matches, Model, Target},
+    model::{Matched, Matches, Model, Target},
     random::Random,
     statistics::{
         self, COUNT, Estimate, FIRST, LOSS, MEAN, SHARES, SLOWER, Statistics, Transfer, change,
@@ -220,6 +221,19 @@ const NEEDED: [Column; 5] = [
     Column::Lost,
 ];
 
+/// The features that these lines have.
+pub(crate) fn selection_of(lines: &[&Line]) -> Result<Selection, Refusal> {
+    let selection = Selection::of(lines);
+    let needed = NEEDED.map(|column| crate::line::KEYS[column as usize]);
+    let mut missing = selection.missing.clone();
+    missing.retain(|key| needed.contains(key));
+    if missing.is_empty() {
+        Ok(selection)
+    } else {
+        Err(Refusal::NoColumns { missing })
+    }
+}
+
 struct Match<'a> {
     lines: Vec<&'a LogLine>,
     model: Model,
@@ -242,19 +256,9 @@ fn match_arm<'a>(
         });
     }
     let numbers: Vec<&Line> = lines.iter().map(|line| &line.line).collect();
-    let mut selection = Selection::of(&numbers);
+    let mut selection = selection_of(&numbers)?;
     if *target == Target::Own {
         selection = selection.without_ttlb();
-    }
-    let needed = NEEDED.map(|column| crate::line::KEYS[column as usize]);
-    let missing: Vec<&str> = selection
-        .missing
-        .iter()
-        .copied()
-        .filter(|key| needed.contains(key))
-        .collect();
-    if !missing.is_empty() {
-        return Err(Refusal::NoColumns { missing });
     }
     let model = Model::train(bank, from, target, &selection, effort, seed);
     let model = model.ok_or_else(|| {

@@ -20,11 +20,13 @@
 //! | `qlog/header.rs`, `qlog/event.rs` | the header of a trace, and the fields of an event under each of their names |
 //! | `qlog/connection.rs` | from events to an arm |
 //! | `qlog/anatomy.rs` | where the time went |
+//! | `qlog/numbers.rs` | what a connection log would have |
 
 mod anatomy;
 mod connection;
 mod event;
 mod header;
+mod numbers;
 mod records;
 
 use core::fmt;
@@ -36,6 +38,7 @@ use lastbyte_json::{
 };
 use lastbyte_query::{ByteSource, Input};
 
+pub use self::numbers::{Moment, Sender};
 use self::{
     connection::Connection,
     header::Header,
@@ -53,6 +56,10 @@ const DAMAGED_MAX: u64 = 1000;
 pub struct Reading {
     /// The connections with packets, in their order.
     pub arms: Vec<Arm>,
+    /// What a connection log would have of each of them; `None` for a receiver.
+    pub senders: Vec<Option<Sender>>,
+    /// The title in the file. May be empty.
+    pub title: String,
     /// The smallest round-trip time of all, in ms.
     pub rtt_min: Option<f64>,
     /// The number of events.
@@ -124,6 +131,7 @@ struct File<R> {
     keys: Keys<Value>,
     events: u64,
     is_qlog: bool,
+    title: String,
     /// Of each trace, as far as they are known; those of a pass before are complete.
     headers: Vec<Header>,
     /// The number of traces that have started.
@@ -153,6 +161,7 @@ impl<R: Read> File<R> {
             keys: Keys::default(),
             events: 0,
             is_qlog: false,
+            title: String::new(),
             headers,
             traces: 0,
             is_late_header: false,
@@ -202,7 +211,8 @@ impl<R: Read> File<R> {
                 self.unread
             ));
         }
-        let (mut arms, mut refused, mut rtt_min) = (Vec::new(), Vec::new(), None::<f64>);
+        let (mut arms, mut senders) = (Vec::new(), Vec::new());
+        let (mut refused, mut rtt_min) = (Vec::new(), None::<f64>);
         for Reader { connection, .. } in self.connections {
             if let Some(reason) = connection.refused() {
                 refused.push(reason);
@@ -216,7 +226,9 @@ impl<R: Read> File<R> {
                 .into_iter()
                 .flatten()
                 .reduce(f64::min);
-            arms.push(connection.finish(label));
+            let (arm, sender) = connection.finish(label);
+            arms.push(arm);
+            senders.push(sender);
         }
         if arms.is_empty() {
             let events = self.events;
@@ -238,6 +250,8 @@ impl<R: Read> File<R> {
         }
         Ok(Reading {
             arms,
+            senders,
+            title: self.title,
             rtt_min,
             events: self.events,
             notes,
@@ -266,6 +280,13 @@ impl<R: Read> File<R> {
                 "qlog_version" | "file_schema" => {
                     self.is_qlog = true;
                     self.source.value()?;
+                }
+                "title" => {
+                    let value = self.value()?;
+                    value
+                        .as_str()
+                        .unwrap_or_default()
+                        .clone_into(&mut self.title);
                 }
                 "events" => {
                     return Err(Broken::Syntax(

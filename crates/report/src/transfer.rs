@@ -109,6 +109,12 @@ pub struct Arm {
     pub rtt: Vec<Point>,
     /// Smoothed round-trip time, in ms.
     pub rtt_smoothed: Vec<Point>,
+    /// Bytes acknowledged in a simulation of the same transfer.
+    pub twin_acked: Vec<Point>,
+    /// The congestion window in it, in bytes.
+    pub twin_window: Vec<Point>,
+    /// The smoothed round-trip time in it, in ms.
+    pub twin_rtt: Vec<Point>,
     /// Recovery periods: start and end, in ms.
     pub recovery: Vec<(f64, f64)>,
     /// Periods in which flow control blocked the sender: start and end, in ms.

@@ -1,16 +1,25 @@
 //! `lastbyte plot`: draws real connections from their qlog files. The crate `lastbyte-report` does the work.
 
+mod twin;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, builder::ArgPredicate};
+use clap::{ArgGroup, Args, builder::ArgPredicate};
+use lastbyte_congestion::Registry;
 use lastbyte_report::{
-    qlog,
+    qlog::{self, Sender},
     transfer::{Arm, Guides, Picture},
 };
 
+use self::twin::Found;
 use crate::{
-    commands::{figure::FigureArguments, report::GivenFiles, sim::plot as picture},
+    commands::{
+        figure::FigureArguments,
+        replay::{NO_ANSWER, bank::BankArguments},
+        report::GivenFiles,
+        sim::plot as picture,
+    },
     failure::Failure,
     files, terminal,
 };
@@ -25,12 +34,19 @@ Examples:
   lastbyte plot cubic.qlog bbr.qlog -o both.html -o both.svg
   # The same as a figure for a column of a paper.
   lastbyte plot cubic.qlog bbr.qlog --figure 3.33in -o both.pdf
+  # Where the connection parts from a simulated one over a similar path.
+  lastbyte plot connection.sqlog --twin --spec cubic
 
-qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a draft, plain or compressed with gzip or zstd. A directory stands for its qlog files. A server's file shows what it sent, a client's what it received. Files are read as streams: 1 GB takes seconds. docs/plot.md explains the picture.";
+qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a draft, plain or compressed with gzip or zstd. A directory stands for its qlog files. A server's file shows what it sent, a client's what it received. Files are read as streams: 1 GB takes seconds. docs/plot.md explains the picture.
+
+Simulated paths of --twin are those of `lastbyte replay`. If there is no twin, the reason is printed, and the exit code is 3.";
 
 /// Draw connections from their qlog files: bytes, window, pacing rate and round-trip time.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("of-twin").args(["spec", "bank", "paths", "seed", "jobs"]).multiple(true).requires("twin"),
+)]
 pub(crate) struct Arguments {
     /// Files in qlog's formats, or directories of them; `-` for stdin
     #[arg(value_name = "FILE", required = true)]
@@ -49,13 +65,21 @@ pub(crate) struct Arguments {
     /// Title of the picture [default: the names of the files]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// Draw a simulated transfer over the most similar path too, and print where the two part
+    #[arg(long)]
+    twin: bool,
+    /// Congestion control of the connection, for --twin [default: that of the file's title]
+    #[arg(long, value_name = "SPEC")]
+    spec: Option<String>,
+    #[command(flatten)]
+    bank: BankArguments,
 }
 
 /// Maximum number of connections in a picture.
 const ARMS_MAX: usize = 16;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let is_figure = arguments.figure.check("--out", &arguments.out)?;
     if !is_figure {
         picture::check_files("--out", &arguments.out)?;
@@ -76,6 +100,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     for note in &all.notes {
         terminal::notice(note);
+    }
+    let found = if arguments.twin {
+        Some(all.twin(arguments, registry)?)
+    } else {
+        None
+    };
+    if let Some(Found::Interrupted) = found {
+        return Ok(ExitCode::from(130));
     }
     let names: Vec<String> = all.names.iter().map(|file| label(file)).collect();
     let mut subtitle = vec![format!("{} events of qlog", all.events)];
@@ -100,7 +132,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     if all.troubles.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(match found {
+            Some(Found::CannotTell(_)) => ExitCode::from(NO_ANSWER),
+            _ => ExitCode::SUCCESS,
+        });
     }
     Err(Failure::Run(format!(
         "not all could be read, and the picture shows what could: {}",
@@ -113,6 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 struct All {
     given: GivenFiles,
     arms: Vec<Arm>,
+    senders: Vec<Option<Sender>>,
+    title: String,
     names: Vec<PathBuf>,
     rtt: Option<f64>,
     events: u64,
@@ -127,6 +164,8 @@ impl All {
         let reading = read(file)?.map_err(|error| Failure::Run(format!("`{name}`: {error}")))?;
         self.names.push(file.to_owned());
         self.arms.extend(reading.arms);
+        self.senders.extend(reading.senders);
+        self.title = reading.title;
         self.events += reading.events;
         self.rtt = [self.rtt, reading.rtt_min]
             .into_iter()
@@ -139,6 +178,29 @@ impl All {
         self.troubles
             .extend(trouble.map(|why| format!("`{name}`: {why}")));
         Ok(())
+    }
+
+    /// Adds a twin to the only connection, and prints what was found.
+    fn twin(&mut self, arguments: &Arguments, registry: &Registry) -> Result<Found, Failure> {
+        let ([arm], [file]) = (&mut self.arms[..], &self.names[..]) else {
+            return Err(Failure::Usage(format!(
+                "--twin: {} connections (expected one)",
+                self.arms.len()
+            )));
+        };
+        let file = file.display().to_string();
+        let control = twin::control(arguments.spec.as_deref(), &self.title, &file, registry)?;
+        let sender = self.senders.first().and_then(Option::as_ref);
+        let found = twin::add(arm, sender, &control, &arguments.bank, registry)?;
+        let text = match &found {
+            Found::Interrupted => return Ok(found),
+            Found::Twin(sentences) => sentences.join("\n"),
+            Found::CannotTell(why) => format!("Cannot tell where the twin parts: {why}"),
+        };
+        terminal::print(format!("{text}\n"))?;
+        let summary = [core::mem::take(&mut arm.summary), text.replace('\n', ". ")];
+        arm.summary = summary.join(if summary[0].is_empty() { "" } else { ". " });
+        Ok(found)
     }
 
     /// The qlog files of a directory. Those without a connection, such as that of a failed attempt, are left out.

@@ -1,12 +1,11 @@
 //! `lastbyte replay`: predicts what an algorithm that never ran would have done to the connections of a log.
 
 mod answer;
-mod bank;
-mod log;
+pub(crate) mod bank;
+pub(crate) mod log;
 mod population;
 mod state;
 
-use core::num::NonZeroUsize;
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
@@ -19,11 +18,10 @@ use lastbyte_record::json::Object;
 use lastbyte_replay::{CheckKind, Effort, LogLine, Prediction};
 use lastbyte_report::comparison::{BASELINES, PREDICTIONS};
 use lastbyte_scenario::{Arm, experiment::Experiment};
-use lastbyte_units as units;
 
 use self::{
     answer::{Answer, Shown},
-    bank::Store,
+    bank::{BankArguments, Store},
     log::Log,
 };
 use crate::{
@@ -48,7 +46,7 @@ Examples:
 
 Lines of the baseline arm are matched with simulated paths, whose outcome under the new arm is known. The answer is for these connections as logged: their sizes, paths and hours, with no change of demand. Before it, what the log has is predicted: each arm from the baseline, and the times of the baseline without using them. If that fails, or the lines resemble no simulated path, there is no prediction; the reason is printed, and the exit code is 3.
 
-Simulated paths are kept in the directory of --bank and used again; Ctrl-C keeps those that are complete.
+Simulated paths are kept in the directory of --bank and used again; Ctrl-C keeps those that are complete. The first run simulates them: about 20 s of CPU time for each arm, on all cores.
 
 Method and limits: docs/replay.md.";
 
@@ -68,12 +66,6 @@ pub(crate) struct Arguments {
     /// Arm whose lines are predicted [default: baseline, slow-start, or the largest one]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// Directory of the simulated paths
-    #[arg(long, value_name = "DIR", default_value = "replay-bank")]
-    bank: PathBuf,
-    /// Number of simulated paths
-    #[arg(long, value_name = "N", default_value = "8192", value_parser = values::count::<u32>(512..=1_000_000))]
-    paths: u32,
     /// Lines of an arm that are matched, drawn at random
     #[arg(long, value_name = "N", default_value = "4000", value_parser = values::count::<u32>(100..=1_000_000))]
     lines: u32,
@@ -92,12 +84,8 @@ pub(crate) struct Arguments {
     /// Read states of --partial, in order, in place of logs
     #[arg(long)]
     merge: bool,
-    /// Random seed
-    #[arg(long, default_value = "1", value_parser = units::seed)]
-    seed: u64,
-    /// Parallel simulations [default: CPU cores]
-    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
-    jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    bank: BankArguments,
     /// Print JSON (docs/replay.md)
     #[arg(long)]
     json: bool,
@@ -122,13 +110,13 @@ impl Arguments {
 }
 
 /// The exit code if there is no prediction.
-const NO_ANSWER: u8 = 3;
+pub(crate) const NO_ANSWER: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let sampling = state::Sampling {
         most: arguments.lines as usize,
-        seed: arguments.seed,
+        seed: arguments.bank.seed,
     };
     if arguments.partial {
         return partial(arguments, sampling);
@@ -153,18 +141,14 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let baseline = baseline(arguments, &log)?;
     let interrupt = Interrupt::listen();
-    let store = Store::new(&arguments.bank, registry, arguments.jobs, &interrupt)?;
+    let store = Store::new(&arguments.bank, registry, &interrupt)?;
     let arms: Vec<Arm> = logged.iter().chain(&new).cloned().collect();
-    let Some(bank) = store.bank(&arms, arguments.paths as usize)? else {
-        notice(format!(
-            "interrupted: `{}` has the paths that are complete; the same command continues",
-            arguments.bank.display()
-        ));
+    let Some(bank) = arguments.bank.load(&store, &arms)? else {
         return Ok(ExitCode::from(130));
     };
     let tasks = tasks(&baseline, &logged, &new);
-    let (effort, seed) = (Effort::default(), arguments.seed);
-    let results = run_all(&tasks, arguments.jobs, &interrupt, |task| match task {
+    let (effort, seed) = (Effort::default(), arguments.bank.seed);
+    let results = run_all(&tasks, arguments.bank.jobs, &interrupt, |task| match task {
         Task::Check(kind) => Done::Check(
             lastbyte_replay::check(&bank, &log.lines, kind, effort, seed)
                 .map_err(|no| no.to_string()),
@@ -222,7 +206,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 fn read(arguments: &Arguments, sampling: state::Sampling) -> Result<log::Part, Failure> {
-    let threads = report::threads(arguments.jobs);
+    let threads = report::threads(arguments.bank.jobs);
     log::read(&arguments.logs, sampling.most, threads, sampling.seed)
 }
 
@@ -321,8 +305,11 @@ fn facts(
 ) -> Vec<(String, String)> {
     let mut facts = vec![
         ("version".to_owned(), report::version()),
-        ("seed".to_owned(), arguments.seed.to_string()),
-        ("simulated paths".to_owned(), arguments.paths.to_string()),
+        ("seed".to_owned(), arguments.bank.seed.to_string()),
+        (
+            "simulated paths".to_owned(),
+            arguments.bank.paths.to_string(),
+        ),
     ];
     for (kind, arms) in [("arm of the log", logged), ("new arm", new)] {
         for arm in arms {

@@ -141,9 +141,18 @@ impl Anatomy {
 
     /// A sentence about the parts; `None` if the window was not known, or nothing was acknowledged.
     pub(super) fn sentence(&self) -> Option<String> {
+        self.times().and_then(sentence)
+    }
+
+    /// The parts; `None` if the window was not known.
+    pub(super) fn times(&self) -> Option<&Times> {
         let total: f64 = self.result.iter().sum();
-        let is_known = self.unknown <= total * 0.01;
-        is_known.then(|| sentence(&self.result)).flatten()
+        (self.unknown <= total * 0.01).then_some(&self.result)
+    }
+
+    /// When the request arrived, in ms; `None` before that.
+    pub(super) fn started(&self) -> Option<f64> {
+        self.counted_to.map(|_| self.started_at)
     }
 }
 

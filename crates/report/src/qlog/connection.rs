@@ -18,6 +18,7 @@ use super::{
         whole,
     },
     header::{Clock, Fields, Header},
+    numbers::{Numbers, Progress, Sender},
 };
 use crate::{
     scale::Unit,
@@ -46,6 +47,7 @@ struct Sent {
     size: u32,
     has_data: bool,
     is_known: bool,
+    progress: Progress,
 }
 
 /// A connection, as far as it has been read.
@@ -57,7 +59,6 @@ pub(super) struct Connection {
     sent_bytes: u64,
     received_bytes: u64,
     sent_packets: u64,
-    lost_packets: u64,
     received_packets: u64,
     /// Packets without a size, or with that of their payload only.
     unsized_packets: u64,
@@ -87,8 +88,7 @@ pub(super) struct Connection {
     outstanding: VecDeque<Sent>,
     first: u64,
     series: Series,
-    rtt_min: Option<f64>,
-    smoothed: Option<f64>,
+    numbers: Numbers,
     state: Option<String>,
     recovery_since: Option<f64>,
     recovery: Vec<(f64, f64)>,
@@ -123,7 +123,10 @@ impl Connection {
     }
 
     pub(super) fn rtt_min(&self) -> Option<f64> {
-        self.rtt_min.filter(|rtt| *rtt <= self.now + 1.0)
+        self.numbers
+            .rtt
+            .minimum
+            .filter(|rtt| *rtt <= self.now + 1.0)
     }
 
     pub(super) fn event(&mut self, fields: &Fields<'_>) {
@@ -164,6 +167,7 @@ impl Connection {
                     text.is_some_and(|text| text.eq_ignore_ascii_case(wanted))
                 };
                 if is("timer_type", "pto") && is("event_type", "expired") {
+                    self.numbers.probe_timeouts += 1;
                     self.anatomy.on_probe_timeout(self.now, &self.limits());
                 }
             }
@@ -220,7 +224,8 @@ impl Connection {
         self.sent_bytes += size;
         self.series.sent.push(self.now, self.sent_bytes as f64);
         let was_limited = core::mem::take(&mut self.was_limited) && self.recovery_since.is_none();
-        self.named.sent(self.now, was_limited, self.rtt_min);
+        self.named
+            .sent(self.now, was_limited, self.numbers.rtt.minimum);
         if let Some(rate) = self.newest_pacing {
             self.paced_until = self.paced_until.max(self.now) + size as f64 * 8000.0 / rate;
         }
@@ -230,6 +235,9 @@ impl Connection {
             let kind = frame_type(frame);
             is_eliciting |= !matches!(kind.as_str(), "ack" | "padding" | "connection_close");
             has_data |= kind == "stream";
+            if kind == "handshake_done" {
+                self.numbers.confirmed = Some(self.now);
+            }
             self.frame_of_sender(&kind, frame, true);
         }
         let Some(number) = application_number(data) else {
@@ -265,6 +273,10 @@ impl Connection {
             size: in_flight as u32,
             has_data,
             is_known: false,
+            progress: Progress {
+                data: self.sending.data(),
+                packets: self.sent_packets,
+            },
         };
         // Without a window in the file, any pause may be one of a full window.
         let limits = self.limits();
@@ -334,6 +346,9 @@ impl Connection {
                 }
                 // A bidirectional stream.
                 if id & 2 == 0 {
+                    if is_own {
+                        self.numbers.responses.insert(id);
+                    }
                     // Data of the same packet count after the start.
                     self.anatomy.start(now, 0);
                 }
@@ -360,11 +375,13 @@ impl Connection {
         self.series
             .arrived
             .push(self.now, self.received_bytes as f64);
-        if !is_application(data) {
-            return;
-        }
+        let is_application = is_application(data);
         for frame in frames(data) {
             let kind = frame_type(frame);
+            self.numbers.ack_frames += u64::from(kind == "ack");
+            if !is_application {
+                continue;
+            }
             if kind == "ack" {
                 self.ack(frame);
             } else {
@@ -380,47 +397,54 @@ impl Connection {
     fn ack(&mut self, frame: &Value) {
         let limits = self.limits();
         let ranges = frame.get("acked_ranges").and_then(Value::as_array);
-        let (mut highest, mut has_data) = (0, false);
+        let mut newest = Sent::default();
         for range in ranges.unwrap_or_default() {
             // A range is two numbers, one number in an array, or a number.
             let bounds = range.columns();
             let low = bounds.first().or(Some(range)).and_then(whole);
             let high = bounds.last().or(Some(range)).and_then(whole);
             if let Some((low, high)) = low.zip(high) {
-                let (until, is_data) = self.acked(low, high);
-                highest = until.max(highest);
-                has_data |= is_data;
+                self.acked(low, high, &mut newest);
                 let next = self.first + self.outstanding.len() as u64;
                 if high < next {
                     self.highest_acked = self.highest_acked.max(Some(high));
                 }
             }
         }
-        if highest > 0 {
-            self.series.acked.push(self.now, highest as f64);
+        if newest.until > 0 {
+            self.series.acked.push(self.now, newest.until as f64);
             let number = self.highest_acked.unwrap_or(0);
+            let has_data = newest.has_data;
             self.anatomy.on_acked(self.now, &limits, number, has_data);
+            if let Some(request) = self.anatomy.started().filter(|_| has_data) {
+                let sent = self.sent_packets;
+                self.numbers
+                    .measure(self.now, newest.progress, sent, request);
+            }
         }
     }
 
-    /// Returns the bytes up to the highest of these packets that were not known to have arrived, and whether one had stream data.
-    fn acked(&mut self, low: u64, high: u64) -> (u64, bool) {
+    /// Raises `newest` to the highest of these packets that were not known to have arrived.
+    fn acked(&mut self, low: u64, high: u64, newest: &mut Sent) {
+        self.numbers.acknowledged(low, high);
         let from = low.saturating_sub(self.first);
         if high < self.first {
-            return (0, false);
+            return;
         }
         let to = (high - self.first).saturating_add(1);
         let to = to.min(self.outstanding.len() as u64) as usize;
-        let (mut highest, mut has_data) = (0, false);
         for sent in self.outstanding.range_mut((from as usize).min(to)..to) {
             if !sent.is_known {
                 sent.is_known = true;
-                highest = sent.until;
-                has_data |= sent.has_data;
                 self.in_flight = self.in_flight.saturating_sub(u64::from(sent.size));
+                self.numbers.acked += 1;
+                let has_data = newest.has_data | sent.has_data;
+                if sent.until > newest.until {
+                    *newest = *sent;
+                }
+                newest.has_data = has_data;
             }
         }
-        (highest, has_data)
     }
 
     fn forget_known(&mut self) {
@@ -431,12 +455,14 @@ impl Connection {
     }
 
     /// Packets are lost.
-    fn count_lost(&mut self, packets: u64) {
+    fn count_lost(&mut self, packets: u64, data: &Value) {
         self.anatomy.on_lost(self.now, &self.limits());
         self.has_loss_events = true;
-        self.lost_packets += packets;
+        let trigger = data.get("trigger").and_then(Value::as_str);
+        self.numbers
+            .lost(packets, application_number(data), trigger);
         // Without a round-trip time, nothing tells which losses are of the first round trip.
-        if let Some(round_trip) = self.smoothed.or(self.rtt_min)
+        if let Some(round_trip) = self.numbers.rtt.smoothed.or(self.numbers.rtt.minimum)
             && self.unknown_loss.is_none()
         {
             self.named.lost(self.now, packets, round_trip);
@@ -446,12 +472,12 @@ impl Connection {
     /// mvfst counts the packets, and names the last one.
     fn packets_lost(&mut self, data: &Value) {
         let count = data.get("lost_packets").and_then(whole);
-        let Some(count) = count.filter(|count| *count <= self.sent_packets - self.lost_packets)
+        let Some(count) = count.filter(|count| *count <= self.sent_packets - self.numbers.lost)
         else {
             self.unknown_loss.get_or_insert("packets_lost".to_owned());
             return;
         };
-        self.count_lost(count);
+        self.count_lost(count, data);
         let index = first_of(data, &["largest_lost_packet_num"])
             .and_then(|number| number.checked_sub(self.first));
         let sent = index.and_then(|index| self.outstanding.get(index as usize));
@@ -463,12 +489,12 @@ impl Connection {
     }
 
     fn packet_lost(&mut self, data: &Value) {
-        if self.lost_packets >= self.sent_packets {
+        if self.numbers.lost >= self.sent_packets {
             // It is not one of those sent.
             self.unknown_loss.get_or_insert("packet_lost".to_owned());
             return;
         }
-        self.count_lost(1);
+        self.count_lost(1, data);
         let Some(index) = application_number(data).and_then(|one| one.checked_sub(self.first))
         else {
             return;
@@ -493,6 +519,7 @@ impl Connection {
         if let Some(window) = window.filter(|window| *window >= 0.0) {
             self.series.window.push(now, window);
             self.newest_window = Some(window);
+            self.numbers.window(window);
         }
         if let Some(bytes) = value("bytes_in_flight").filter(|bytes| *bytes >= 0.0) {
             self.series.in_flight.push(now, bytes);
@@ -511,6 +538,7 @@ impl Connection {
             // sample, or not in the unit of the file.
             if rtt <= now + 1.0 {
                 self.series.rtt.push(now, rtt);
+                self.numbers.rtt.latest = Some(rtt);
             } else {
                 self.implausible_rtts += 1;
             }
@@ -520,19 +548,29 @@ impl Connection {
         let is_measured =
             value("min_rtt").is_some() || value("latest_rtt").is_none_or(|rtt| rtt > 0.0);
         if let Some(rtt) = value("smoothed_rtt")
-            .filter(|rtt| is_measured && (*rtt > 0.0 || self.smoothed.is_some()))
+            .filter(|rtt| is_measured && (*rtt > 0.0 || self.numbers.rtt.smoothed.is_some()))
         {
             self.series.rtt_smoothed.push(now, rtt * unit);
-            self.smoothed = Some(rtt * unit);
+            self.numbers.rtt.smoothed = Some(rtt * unit);
+        }
+        if let Some(variance) = value("rtt_variance") {
+            self.numbers.rtt.variance = Some(variance * unit);
         }
         if let Some(rtt) = value("min_rtt").filter(|rtt| *rtt > 0.0) {
             let rtt = rtt * unit;
-            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+            self.numbers.rtt.minimum =
+                Some(self.numbers.rtt.minimum.map_or(rtt, |least| least.min(rtt)));
         }
         // Stacks set a threshold when they leave slow start; until then it is absent or very large.
         if value("ssthresh").is_some_and(|bytes| bytes > 0.0 && bytes < 1e12) {
-            self.named.startup_ends(now);
+            self.startup_ends();
         }
+        self.numbers.on_metrics(now);
+    }
+
+    fn startup_ends(&mut self) {
+        self.named.startup_ends(self.now);
+        self.numbers.startup_ended();
     }
 
     fn state(&mut self, new: &str) {
@@ -544,9 +582,11 @@ impl Connection {
         }
         let leaves_startup = is_recovery || is_other("avoidance") || is_other("drain");
         if leaves_startup {
-            self.named.startup_ends(now);
+            self.startup_ends();
         }
+        self.numbers.has_states = true;
         if is_recovery && self.recovery_since.is_none() {
+            self.numbers.episodes += 1;
             self.recovery_since = Some(now);
             self.named.recovery(now);
         } else if !is_recovery && let Some(since) = self.recovery_since.take() {
@@ -659,7 +699,9 @@ impl Connection {
             ));
         }
         let is_odd = |rtt: Option<f64>| u64::from(rtt.is_some_and(|rtt| rtt > self.now + 1.0));
-        let odd = self.implausible_rtts + is_odd(self.smoothed) + is_odd(self.rtt_min);
+        let odd = self.implausible_rtts
+            + is_odd(self.numbers.rtt.smoothed)
+            + is_odd(self.numbers.rtt.minimum);
         if odd > 0 {
             notes.push(format!(
                 "not drawn, since they are longer than the connection was old: {}",
@@ -669,8 +711,8 @@ impl Connection {
         notes
     }
 
-    /// The arm of a connection that is not refused.
-    pub(super) fn finish(mut self, label: &str) -> Arm {
+    /// The arm of a connection that is not refused, and its sender if that is the endpoint of the file.
+    pub(super) fn finish(mut self, label: &str) -> (Arm, Option<Sender>) {
         if let Some(since) = self.recovery_since.take() {
             self.end_recovery(since);
         }
@@ -687,6 +729,11 @@ impl Connection {
         if !receives && has_losses && has_bytes && self.unsized_packets == 0 {
             arm.summary = self.anatomy.sentence().unwrap_or_default();
         }
+        let has_data = |sent: &Sent| !sent.is_known && sent.has_data;
+        let is_complete = !self.outstanding.iter().any(has_data);
+        let numbers = core::mem::take(&mut self.numbers);
+        let sender = numbers.finish(is_complete, has_losses, &self.anatomy);
+        let sender = sender.filter(|_| !receives);
         let series = self.series;
         let (flow, packets) = if receives {
             arm.arrived = series.arrived.finish();
@@ -719,7 +766,7 @@ impl Connection {
         arm.rtt_smoothed = series.rtt_smoothed.finish();
         let now = self.now;
         arm.rtt_smoothed.retain(|point| point.value <= now + 1.0);
-        arm
+        (arm, sender)
     }
 
     /// Whether more is received than sent: of bytes, or of packets if those have no sizes.
@@ -759,10 +806,10 @@ impl Connection {
             amount(self.sent_bytes, self.sent_packets)
         ));
         if has_losses {
-            let share = self.lost_packets as f64 / self.sent_packets.max(1) as f64 * 100.0;
+            let share = self.numbers.lost as f64 / self.sent_packets.max(1) as f64 * 100.0;
             words.push(format!(
                 "{} of {} packets lost ({share:.1} %)",
-                self.lost_packets, self.sent_packets
+                self.numbers.lost, self.sent_packets
             ));
         } else {
             words.push(format!("{} packets, losses unknown", self.sent_packets));

@@ -63,6 +63,14 @@ pub(super) fn scene(picture: &Picture) -> Scene {
     }
 }
 
+/// The stroke of a line.
+const fn stroke(series: &Series, width: f32) -> Stroke {
+    match series.kind {
+        Kind::Dashed => Stroke::dashed(series.color, width),
+        _ => Stroke::solid(series.color, width),
+    }
+}
+
 /// The number of columns that fills the blocks evenly.
 fn columns(arms: usize) -> usize {
     let blocks = arms.div_ceil(COLUMNS_MAX).max(1);
@@ -212,14 +220,14 @@ impl Figure<'_> {
                 arm: 3.0,
                 stroke: Stroke::solid(series.color, 1.6),
             }),
-            Kind::Steps | Kind::Area => {
+            Kind::Steps | Kind::Dashed | Kind::Area => {
                 let mut y = middle;
                 if series.kind == Kind::Area {
                     y -= 1.0;
                     let fill = series.color.with_opacity(0.25);
                     self.drawing.rect((x, y), (16.0, 6.0), fill);
                 }
-                let stroke = Stroke::solid(series.color, 1.8);
+                let stroke = stroke(series, 1.8);
                 self.drawing.line((x, y), (x + 16.0, y), stroke);
             }
         }
@@ -294,7 +302,7 @@ impl Figure<'_> {
                 arm: 2.5,
                 stroke: Stroke::solid(series.color, 1.1),
             }),
-            Kind::Steps | Kind::Area => {
+            Kind::Steps | Kind::Dashed | Kind::Area => {
                 let mut corners = thin::steps(points, end, &panel.x, &panel.y);
                 if series.key.ends_with("_limit") {
                     let seen = inside(&corners, panel.top);
@@ -315,7 +323,7 @@ impl Figure<'_> {
                     self.drawing.area(outline, fill);
                 }
                 let width = if series.kind == Kind::Area { 1.0 } else { 1.5 };
-                self.lines(vec![corners], Stroke::solid(series.color, width));
+                self.lines(vec![corners], stroke(series, width));
             }
         }
     }
@@ -554,7 +562,7 @@ impl Data<'_> {
         for series in self.series {
             let points = (series.of)(self.arm);
             let start = points.partition_point(|point| place(point).0 < from.0);
-            let is_held = matches!(series.kind, Kind::Steps | Kind::Area);
+            let is_held = matches!(series.kind, Kind::Steps | Kind::Dashed | Kind::Area);
             let mut held = points[..start]
                 .last()
                 .filter(|_| is_held)

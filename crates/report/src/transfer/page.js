@@ -18,7 +18,7 @@
    * @typedef {object} SeriesInfo
    * @property {string} key
    * @property {string} label
-   * @property {"dots" | "steps" | "area" | "crosses"} kind How it is drawn.
+   * @property {"dots" | "steps" | "dashed" | "area" | "crosses"} kind How it is drawn.
    * @property {boolean} overlaid Whether it is shown at first when all arms share a panel.
    */
 
@@ -292,6 +292,11 @@
     ["recovery", "shade", "recovery"],
     ["blocked", "blocked", "blocked by flow control"],
   ];
+  /**
+   * Whether a value holds until the next one.
+   * @type {(s: SeriesInfo) => boolean}
+   */
+  const isHeld = (s) => s.kind !== "dots" && s.kind !== "crosses";
   /** @type {(s: SeriesInfo) => boolean} */
   const isLimit = (s) => s.key.endsWith("_limit");
   /**
@@ -436,6 +441,7 @@
         c.fillRect(1, 5, 16, 7);
         c.globalAlpha = 1;
       }
+      if (kind === "dashed") c.setLineDash([3, 4]);
       c.moveTo(1, 5);
       c.lineTo(17, 5);
       c.stroke();
@@ -519,7 +525,7 @@
         if (!series || hiddenSeries().has(s.key) || isLimit(s)) continue;
         const { times, values } = thinned(series, 250);
         let i = upto(times, view.from);
-        if (s.kind === "steps" || s.kind === "area") i = Math.max(0, i - 1);
+        if (isHeld(s)) i = Math.max(0, i - 1);
         for (; i < times.length && times[i] <= view.to; i++) {
           if (values[i] < lo) lo = values[i];
           if (values[i] > hi) hi = values[i];
@@ -728,7 +734,7 @@
    * @type {(c: Context, s: SeriesInfo, series: Series, end: number, color: string, x: Scale, y: Scale, box: Box, width: number) => void}
    */
   const paint = (c, s, { times, values }, end, color, x, y, box, width) => {
-    const held = s.kind === "steps" || s.kind === "area";
+    const held = isHeld(s);
     const start = Math.max(0, upto(times, view.from) - (held ? 1 : 0));
     const stop = Math.min(times.length, upto(times, view.to) + 1);
     const seen = stop - start;
@@ -813,7 +819,9 @@
       close();
       lastX = Math.max(column, Math.min(width + 2, x(end)));
       path.lineTo(lastX, lastY);
+      if (s.kind === "dashed") c.setLineDash([5, 3]);
       c.stroke(path);
+      c.setLineDash([]);
       if (s.kind === "area" && !view.overlaid) {
         path.lineTo(lastX, y(0));
         path.lineTo(firstX, y(0));
@@ -841,7 +849,7 @@
         for (const [ms] of data.arms[panel.arms[0]].events) if (x(ms) >= left && x(ms) <= right) count++;
       for (const s of panel.row.series) {
         if (hiddenSeries().has(s.key)) continue;
-        const held = s.kind === "steps" || s.kind === "area";
+        const held = isHeld(s);
         for (const index of panel.arms) {
           const series = data.arms[index].series[s.key];
           if (!series || (view.overlaid && hidden.arms.has(index))) continue;

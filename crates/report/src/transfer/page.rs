@@ -91,6 +91,7 @@ fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
         let kind = match series.kind {
             Kind::Dots => "dots",
             Kind::Steps => "steps",
+            Kind::Dashed => "dashed",
             Kind::Area => "area",
             Kind::Crosses => "crosses",
         };

@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Dots,
     /// A line that holds each value until the next.
     Steps,
+    /// The same, dashed.
+    Dashed,
     /// Steps with a filled area below them.
     Area,
     /// A cross per point.
@@ -77,6 +79,7 @@ pub(super) const ROWS: &[Row] = &[
                 false
             ),
             series!(stream_limit, "stream limit", Steps, 0x2b_8cc4, false),
+            series!(twin_acked, "twin: acknowledged", Dashed, 0x00_9e73, false),
         ],
     },
     Row {
@@ -108,6 +111,7 @@ pub(super) const ROWS: &[Row] = &[
         series: &[
             series!(in_flight, "bytes in flight", Area, 0x5f_8f7f, false),
             series!(window, "window", Steps, 0x00_5fa8, true),
+            series!(twin_window, "twin: window", Dashed, 0x00_9e73, false),
         ],
     },
     Row {
@@ -125,6 +129,7 @@ pub(super) const ROWS: &[Row] = &[
         series: &[
             series!(rtt, "samples", Dots, 0x8a_8f98, false),
             series!(rtt_smoothed, "smoothed", Steps, 0xb3_4d00, true),
+            series!(twin_rtt, "twin: smoothed", Dashed, 0x00_9e73, false),
         ],
     },
 ];

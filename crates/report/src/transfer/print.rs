@@ -85,7 +85,7 @@ fn overlaid(arms: &[Arm], all: &[&Drawn], end: f64) -> Vec<Series> {
 
 /// A series of the only arm.
 fn alone(arm: &Arm, drawn: &Drawn, place: usize, end: f64) -> Series {
-    let is_line = matches!(drawn.kind, Kind::Steps | Kind::Area);
+    let is_line = !matches!(drawn.kind, Kind::Dots | Kind::Crosses);
     Series {
         name: drawn.label.to_owned(),
         look: Look {
@@ -95,7 +95,7 @@ fn alone(arm: &Arm, drawn: &Drawn, place: usize, end: f64) -> Series {
         mark: match drawn.kind {
             Kind::Dots => Mark::Dots,
             Kind::Crosses => Mark::Crosses,
-            Kind::Steps | Kind::Area => Mark::Steps,
+            Kind::Steps | Kind::Dashed | Kind::Area => Mark::Steps,
         },
         points: points(arm, drawn, end, is_line),
     }

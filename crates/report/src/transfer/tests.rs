@@ -37,6 +37,9 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
         pacing: line(8e7, 0.0),
         rtt: line(90.0, 0.0),
         rtt_smoothed: line(80.0, 0.0),
+        twin_acked: Vec::new(),
+        twin_window: Vec::new(),
+        twin_rtt: Vec::new(),
         recovery: vec![(ms * 0.5, ms * 0.7)],
         blocked: vec![(ms * 0.2, ms * 0.3)],
         events: vec![

@@ -5,24 +5,58 @@
 //! is not used.
 
 use core::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::Args;
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_record::connection_log::{self, Header};
 use lastbyte_replay::{Bank, BankPath, KEYS, Line, PRIOR};
 use lastbyte_scenario::{
-    Arm, Draw, Population, Sweep,
+    Arm, Draw, Population, Scenario, Sweep,
     experiment::{Experiment, Plan},
 };
 use lastbyte_sim::simulate;
-use lastbyte_units::{SEED_END, SplitMix64, mix};
+use lastbyte_units::{self as units, SEED_END, SplitMix64, mix};
 use serde_json::{Value, json};
 
 use crate::{
+    commands::values,
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
+    terminal::notice,
 };
+
+/// Options of the simulated paths.
+#[derive(Debug, Args)]
+pub(crate) struct BankArguments {
+    /// Directory of the simulated paths
+    #[arg(long, value_name = "DIR", default_value = "replay-bank")]
+    pub(crate) bank: PathBuf,
+    /// Number of simulated paths
+    #[arg(long, value_name = "N", default_value = "8192", value_parser = values::count::<u32>(512..=1_000_000))]
+    pub(crate) paths: u32,
+    /// Random seed
+    #[arg(long, default_value = "1", value_parser = units::seed)]
+    pub(crate) seed: u64,
+    /// Parallel simulations [default: CPU cores]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+impl BankArguments {
+    /// The bank with these arms; `None` after an interrupt, with a notice.
+    pub(crate) fn load(&self, store: &Store<'_>, arms: &[Arm]) -> Result<Option<Bank>, Failure> {
+        let bank = store.bank(arms, self.paths as usize)?;
+        if bank.is_none() {
+            notice(format!(
+                "interrupted: `{}` has the paths that are complete; the same command continues",
+                self.bank.display()
+            ));
+        }
+        Ok(bank)
+    }
+}
 
 /// Paths in a file.
 const CHUNK: usize = 256;
@@ -41,7 +75,7 @@ struct Kind<'a> {
 }
 
 /// A bank in files.
-pub(super) struct Store<'a> {
+pub(crate) struct Store<'a> {
     folder: PathBuf,
     experiment: Experiment,
     jobs: Option<NonZeroUsize>,
@@ -49,28 +83,27 @@ pub(super) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    pub(super) fn new(
-        folder: &Path,
+    pub(crate) fn new(
+        arguments: &BankArguments,
         registry: &Registry,
-        jobs: Option<NonZeroUsize>,
         interrupt: &'a Interrupt,
     ) -> Result<Self, Failure> {
-        files::create_folder(folder)?;
+        files::create_folder(&arguments.bank)?;
         let prior = Population::parse_with(PRIOR, registry).map_err(Failure::run)?;
         let population = prior.with_variants(&sweeps()).map_err(Failure::run)?;
         Ok(Self {
-            folder: folder.to_owned(),
+            folder: arguments.bank.clone(),
             experiment: Experiment {
                 population,
                 ..Experiment::four_arms()
             },
-            jobs,
+            jobs: arguments.jobs,
             interrupt,
         })
     }
 
     /// The bank of `count` paths with these arms. Paths are simulated unless the files have them. `None` after an interrupt.
-    pub(super) fn bank(&self, arms: &[Arm], count: usize) -> Result<Option<Bank>, Failure> {
+    fn bank(&self, arms: &[Arm], count: usize) -> Result<Option<Bank>, Failure> {
         let paths = (0..count).map(|index| {
             let seed = seed_of(index);
             let draw = self.experiment.population.draw(seed);
@@ -117,8 +150,22 @@ impl<'a> Store<'a> {
     }
 
     /// The path with this seed.
-    pub(super) fn draw(&self, seed: u64) -> Draw {
+    pub(crate) fn draw(&self, seed: u64) -> Draw {
         self.experiment.population.draw(seed)
+    }
+
+    /// The path with this seed, and a transfer over it.
+    pub(crate) fn scenario(&self, spec: &Spec, seed: u64) -> (Draw, Scenario) {
+        let plan = Plan {
+            arm: 0,
+            seed,
+            draw: self.draw(seed),
+        };
+        let mut scenario = self.experiment.scenario(&plan);
+        for flow in &mut scenario.flows {
+            flow.congestion = spec.clone();
+        }
+        (plan.draw, scenario)
     }
 
     fn kind<'b>(&self, spec: &'b Spec) -> Result<Kind<'b>, Failure> {
@@ -186,17 +233,8 @@ impl<'a> Store<'a> {
     }
 
     /// The line that the simulated server would log; `None` if the transfer was not completed.
-    fn line(&self, spec: &Spec, index: usize) -> Result<Option<Line>, Failure> {
-        let seed = seed_of(index);
-        let plan = Plan {
-            arm: 0,
-            seed,
-            draw: self.experiment.population.draw(seed),
-        };
-        let mut scenario = self.experiment.scenario(&plan);
-        for flow in &mut scenario.flows {
-            flow.congestion = spec.clone();
-        }
+    pub(crate) fn line(&self, spec: &Spec, index: usize) -> Result<Option<Line>, Failure> {
+        let (draw, scenario) = self.scenario(spec, seed_of(index));
         let outcome = simulate(&scenario, &mut ())
             .map_err(|error| Failure::Run(format!("path {index} of the bank: {error}")))?;
         let Some(server) = outcome.flows.first().and_then(|flow| flow.server.as_ref()) else {
@@ -210,7 +248,7 @@ impl<'a> Store<'a> {
             time_ms: outcome.ended_at.as_nanos() / 1_000_000,
             conn_id: index as u64,
             method: "GET".to_owned(),
-            content_length: plan.draw.size_bytes,
+            content_length: draw.size_bytes,
             ttlb_ms: Some(((ttlb.as_nanos() + 500_000) / 1_000_000) as u64),
         };
         let mut text = String::new();
@@ -222,7 +260,7 @@ impl<'a> Store<'a> {
     }
 }
 
-fn seed_of(index: usize) -> u64 {
+pub(crate) fn seed_of(index: usize) -> u64 {
     SplitMix64::stream(SEED, index as u64).at(0) % SEED_END
 }
 
@@ -251,7 +289,7 @@ fn sweeps() -> Vec<(String, Sweep)> {
 }
 
 /// A number of a text.
-pub(super) fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(mix(text.len() as u64), |hash, byte| {
         mix(hash ^ u64::from(byte))
     })

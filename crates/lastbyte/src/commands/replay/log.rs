@@ -18,7 +18,7 @@ const HEAD: usize = 9;
 /// The last columns of them: time, connection and seed.
 const IDENTITY: usize = 3;
 /// The sizes of the bank, in bytes.
-const SIZES: core::ops::Range<f64> = 50e3..12.8e6;
+pub(crate) const SIZES: core::ops::Range<f64> = 50e3..12.8e6;
 /// More arms than this are a mistake.
 const ARMS_MAX: usize = 16;
 /// The share of copies beyond which a log is refused.

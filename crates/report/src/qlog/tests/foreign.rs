@@ -425,6 +425,8 @@ fn connections_are_not_mixed() {
                 arms: vec![arm],
                 notes: Vec::new(),
                 trouble: None,
+                senders: Vec::new(),
+                title: String::new(),
                 ..reading
             });
         }
