@@ -223,10 +223,10 @@ pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
     (mode & 0o007 != 0).then_some(mode)
 }
 
-/// The owner of a note by a person, by number, and its first line of at most 200 characters, without control characters. The line
-/// is empty if the note is not a readable file. `None` if it does not exist.
+/// The owner of a note by a person, by number, and its first line of at most 200 characters, without those that control a terminal or
+/// the direction of text. The line is empty if the note is not a readable file: links are not followed. `None` if it does not exist.
 pub(crate) fn note(path: &Path) -> Option<(u32, String)> {
-    let about = path.metadata().ok()?;
+    let about = path.symlink_metadata().ok()?;
     let mut bytes = Vec::new();
     if about.is_file()
         && let Ok(file) = File::open(path)
@@ -236,7 +236,11 @@ pub(crate) fn note(path: &Path) -> Option<(u32, String)> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().next().unwrap_or_default().trim();
-    let shown = line.chars().filter(|char| !char.is_control()).take(200);
+    let turns = |char: &char| matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let shown = line
+        .chars()
+        .filter(|char| !char.is_control() && !turns(char));
+    let shown = shown.take(200);
     Some((about.uid(), shown.collect()))
 }
 

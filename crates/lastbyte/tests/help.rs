@@ -108,7 +108,7 @@ fn every_example_of_ab_and_report_runs() {
     let start = "lastbyte steer --plan ramp.toml --state steer\n";
     assert_eq!(run(&folder, "steer", start), 1);
     let script = format!("gzip h2o-1.ndjson\n{}", examples("report"));
-    assert_eq!(run(&folder, "report", &script), 8);
+    assert_eq!(run(&folder, "report", &script), 9);
     for page in ["ab/report.html", "h2o.html"] {
         assert!(folder.join(page).exists(), "{page}");
     }

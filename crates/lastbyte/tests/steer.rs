@@ -13,6 +13,8 @@ mod disk;
 mod serving;
 #[path = "steer/states.rs"]
 mod states;
+#[path = "steer/stops.rs"]
+mod stops;
 
 use std::{
     fmt::Write as _,

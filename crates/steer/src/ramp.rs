@@ -137,6 +137,9 @@ pub struct Look {
     /// When it was made, in milliseconds since the Unix epoch. 0 by versions that did not record it.
     #[serde(default)]
     pub at: u64,
+    /// Whether its lines were counted before, in states. A state may lack lines that came later.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_states: bool,
     /// The decision.
     pub action: Action,
     /// The reason.
@@ -187,6 +190,7 @@ impl Look {
         Self {
             look: self.look + 1,
             at: now_ms,
+            by_states: false,
             action: Action::Stopped,
             rule,
             epoch: self.epoch + 1,
@@ -202,8 +206,8 @@ impl Look {
 pub struct Ramp(Vec<Look>);
 
 impl Ramp {
-    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, or begin with another action
-    /// than [`Action::Start`].
+    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, begin with another action
+    /// than [`Action::Start`], or have an epoch that no ramp has.
     #[must_use]
     pub fn new(looks: Vec<Look>) -> Option<Self> {
         let are_counted = looks
@@ -214,7 +218,9 @@ impl Ramp {
             .iter()
             .zip(0..)
             .all(|(look, number)| (number == 0) == (look.action == Action::Start));
-        (are_counted && starts).then_some(Self(looks))
+        // Each decision takes another one.
+        let has_room = looks.iter().all(|look| look.epoch < u32::MAX / 2 + 1);
+        (are_counted && starts && has_room).then_some(Self(looks))
     }
 
     /// The looks so far.
@@ -258,6 +264,7 @@ impl Ramp {
             look: 0,
             until: now_ms,
             at: now_ms,
+            by_states: false,
             action: Action::Start,
             rule: "first stage".to_owned(),
             epoch: u32::try_from(now_ms / 1000).unwrap_or(u32::MAX / 2).max(1),
@@ -329,6 +336,7 @@ impl Ramp {
             look: last.look + 1,
             until: tally.until_ms.max(last.until),
             at: now_ms,
+            by_states: false,
             action,
             rule,
             epoch: current.number + u32::from(is_new),
@@ -527,10 +535,10 @@ impl<'a> Findings<'a> {
                 subject.plan.completion,
             ),
         ];
-        let exceeded = rails
-            .into_iter()
-            .find(|(_, of, limit)| of.is_some_and(|of| of.value > *limit));
-        exceeded.map(|(what, ..)| format!("{what} is above its limit"))
+        rails.into_iter().find_map(|(what, of, limit)| match of {
+            Some(of) => (of.value > limit).then(|| format!("{what} is above its limit")),
+            None => Some(format!("{what} is not known")),
+        })
     }
 }
 

@@ -14,9 +14,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-/// Further sites are counted together as [`OTHER_SITES`].
-const SITES_MAX: usize = 64;
-const OTHER_SITES: &str = "(other sites)";
+/// Each site has statistics of its own, and numbers in each look.
+const SITES_MAX: usize = 512;
 /// Epochs of a tally of lines whose epochs are not known. A ramp has one for each stage and end.
 const EPOCHS_MAX: usize = 256;
 /// Further hashes of an epoch are not kept.
@@ -132,17 +131,17 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a line that was written at `now_ms` at the latest. Lines of other epochs than these do not count. Without epochs, all
-    /// may count: see [`Tally::of_epochs`].
+    /// may count: see [`Tally::of_epochs`]. Returns whether the line counts.
     pub fn add(
         &mut self,
         line: &Line<'_>,
         subject: &Subject<'_>,
         epochs: Option<&[Epoch]>,
         now_ms: u64,
-    ) {
+    ) -> bool {
         if line.experiment != Some(subject.name) {
             self.ignored.other_experiment += 1;
-            return;
+            return false;
         }
         let known = |number| {
             let since_ms = epochs.map_or(Some(0), |epochs| since(epochs, number))?;
@@ -151,20 +150,20 @@ impl Tally {
         };
         let Some((epoch, since_ms)) = line.config.and_then(epoch_of).and_then(known) else {
             self.ignored.other_epoch += 1;
-            return;
+            return false;
         };
         let ignored = &mut self.ignored;
         let Some(arm) = subject.arms.iter().position(|arm| line.arm == Some(arm)) else {
             ignored.other_arm += 1;
-            return;
+            return false;
         };
         let Some(time) = line.time_ms.filter(|time| *time <= now_ms) else {
             ignored.without_time += 1;
-            return;
+            return false;
         };
         if line.size.unwrap_or(0) < subject.plan.min_size {
             ignored.short += 1;
-            return;
+            return false;
         }
         self.until_ms = self.until_ms.max(time);
         let newest = self.newest.entry(epoch).or_default();
@@ -193,6 +192,7 @@ impl Tally {
             loss.map(|(sent, lost)| lost / sent),
             limit_ms,
         );
+        true
     }
 
     /// Adds the lines of a later part of the same log.
@@ -231,6 +231,12 @@ impl Tally {
         }
     }
 
+    /// The sites beyond those that can be told apart. A caller refuses such lines.
+    #[must_use]
+    pub const fn excess_sites(&self) -> usize {
+        self.sites.len().saturating_sub(SITES_MAX)
+    }
+
     /// Whether epochs that are not known yet do not count any more, for want of room.
     #[must_use]
     pub fn has_too_many_epochs(&self) -> bool {
@@ -263,9 +269,6 @@ impl Tally {
     pub(crate) fn site(&mut self, name: &str) -> usize {
         if let Some(known) = self.sites.iter().position(|site| site == name) {
             return known;
-        }
-        if self.sites.len() >= SITES_MAX && name != OTHER_SITES {
-            return self.site(OTHER_SITES);
         }
         self.sites.push(name.to_owned());
         self.sites.len() - 1

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use std::{
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Read},
     path::Path,
 };
 
@@ -39,12 +39,21 @@ pub(super) fn opened(text: &str) -> Result<&str, String> {
     Ok(lines)
 }
 
+/// The longest state, in bytes: that of a sample has 210 a line.
+const SIZE_MAX: u64 = 1 << 30;
+
 /// Reads a state. `-` is standard input.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    if path.as_os_str() == "-" {
-        return io::read_to_string(io::stdin());
+    let from: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        files::open(path)?
+    };
+    let text = io::read_to_string(from.take(SIZE_MAX))?;
+    if text.len() as u64 == SIZE_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
-    io::read_to_string(files::open(path)?)
+    Ok(text)
 }
 
 /// Prints the state of the lines that this returns, unless standard output is a terminal.

@@ -86,6 +86,14 @@ const SETTLED_MS: u64 = 60_000;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let of_stop = |folder: &Path| {
+        let looks = !(arguments.verify || arguments.partial || arguments.rehearse.is_some());
+        (looks && stopped(folder).is_some()).then(|| halt(folder, registry))
+    };
+    // Whatever is wrong with the plan.
+    if let Some(done) = arguments.state.as_deref().and_then(of_stop) {
+        return done;
+    }
     let controller = Controller::read(&arguments.plan, registry)?.ok_or_else(|| {
         let file = arguments.plan.display();
         Failure::Usage(format!(
@@ -107,6 +115,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             "no directory of the decisions (expected --state, or `state` of the plan)".to_owned(),
         )
     })?;
+    if let Some(done) = of_stop(&folder) {
+        return done;
+    }
     if arguments.verify {
         let ramp = decisions(&folder)?.0;
         if ramp.looks().is_empty() {
@@ -128,6 +139,38 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .ok_or_else(|| in_use(&folder))?;
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends a ramp for its file `stop`. The experiment file that servers read is written again, so that no plan is needed.
+fn halt(folder: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
+    let mut store = Store::open(folder)?.ok_or_else(|| in_use(folder))?;
+    if store.ramp().looks().is_empty() {
+        return Err(store.cannot_start());
+    }
+    let file = store.experiment_file();
+    let experiment = file
+        .exists()
+        .then(|| experiment_file::read(Some(&file), registry));
+    let experiment = experiment.transpose()?;
+    if let Some(look) = store
+        .stopped()
+        .and_then(|rule| store.ramp().stop(rule, now_ms()))
+    {
+        store.push(look)?;
+    }
+    if let Some(experiment) = experiment {
+        store.publish(&experiment)?;
+    }
+    let last = store.ramp().looks().last();
+    let last = last.map(|look| {
+        let share = units::show_share(look.share);
+        format!(
+            "look {}: {}: {}\n{share} of new connections\n",
+            look.look, look.action, look.rule
+        )
+    });
+    print(last.unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -228,10 +271,7 @@ impl Controller {
         let is_new = store.ramp().looks().is_empty();
         let stopped = store.stopped();
         if is_new && stopped.is_some() {
-            return Err(Failure::Usage(format!(
-                "`{}` has a file `stop` (expected none to start a ramp)",
-                folder.display()
-            )));
+            return Err(store.cannot_start());
         }
         if is_new {
             // Given by mistake, or not: they are of another time.
@@ -239,15 +279,20 @@ impl Controller {
                 report::inputs(logs)?;
             }
             store.push(Ramp::start(&self.subject(), &self.hash, settled(now_ms)))?;
-        } else if let Some(rule) = stopped {
-            // Whatever else is wrong, such as the plan.
-            if let Some(look) = store.ramp().stop(rule, now_ms) {
-                store.push(look)?;
-            }
         } else {
+            // Another plan may have another arm: whose shares are published would not be known.
             self.check(store.ramp())?;
-            if !store.ramp().is_over() && !lines.are_none() {
-                let look = self.look(store.ramp(), lines, now_ms)?;
+            let is_looked_at = !store.ramp().is_over() && !lines.are_none();
+            let look = if stopped.is_none() && is_looked_at {
+                Some(self.look(store.ramp(), lines, now_ms)?)
+            } else {
+                None
+            };
+            // A look takes time, in which an operator may end the ramp.
+            let stop = store
+                .stopped()
+                .and_then(|rule| store.ramp().stop(rule, now_ms));
+            if let Some(look) = stop.or(look) {
                 store.push(look)?;
             }
         }
@@ -285,7 +330,11 @@ impl Controller {
         let settled = settled(now_ms);
         let over = || Failure::Run("the ramp is over".to_owned());
         let last = ramp.looks().last().ok_or_else(over)?;
-        if settled < last.until {
+        let latest = match lines {
+            Lines::Logs(..) => settled,
+            Lines::States(_) => now_ms,
+        };
+        if latest < last.until {
             return Err(Failure::Run(format!(
                 "the clock is at {} ms since 1970, and look {} was at {} ms (expected a later time; the shares stay)",
                 now_ms, last.look, last.until
@@ -311,7 +360,11 @@ impl Controller {
                 }
             }
         }
-        ramp.look(subject, &tally, now_ms).ok_or_else(over)
+        let look = ramp.look(subject, &tally, now_ms).ok_or_else(over)?;
+        Ok(Look {
+            by_states: matches!(lines, Lines::States(_)),
+            ..look
+        })
     }
 }
 
@@ -334,9 +387,13 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
     {
         if again.later > 0 {
             let later = again.later;
-            notice(format!(
-                "look {number}: {later} lines were written after it, with an earlier time: only its decision is compared"
-            ));
+            let is_by_states = ramp.looks().get(number).is_some_and(|look| look.by_states);
+            let what = if is_by_states {
+                "were not in its states: it cannot be compared"
+            } else {
+                "were written after it, with an earlier time: only its decision is compared"
+            };
+            notice(format!("look {number}: {later} lines {what}"));
         }
         for difference in &again.differences {
             count += 1;
@@ -390,6 +447,12 @@ pub(super) fn recomputed(
             };
         };
         let later = later(look, &again);
+        if look.by_states && later > 0 {
+            return Recomputed {
+                later,
+                differences: Vec::new(),
+            };
+        }
         let compared = compared(look, &again, later == 0, has_all).into_iter();
         let differences = compared.map(|(what, recorded, computed)| {
             format!("{what}: {computed} from the logs, {recorded} recorded")

@@ -134,3 +134,30 @@ fn what_is_not_a_state_of_the_ramp_leaves_the_shares() {
         "(expected all logs since the start; the shares stay)",
     );
 }
+
+/// A state that was made before its log was whole: the decision of then does not follow from the whole log.
+#[test]
+fn a_decision_by_old_states_is_not_compared_with_later_lines() {
+    let mut ramp = Ramp::new("steer-old-states");
+    ramp.hour(FIRST, 0.1, 0.85);
+    ramp.hour(FIRST, 0.1, 0.85);
+    let few: Vec<&str> = ramp.log.split_inclusive('\n').take(300).collect();
+    // The newest line is there.
+    let last = ramp.log.lines().last().expect("a line");
+    let state = part(&ramp, "few", &format!("{}{last}\n", few.concat()));
+    let output = ramp.steer(&["--merge", &state]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let look = ramp.decisions().pop().expect("a look");
+    assert_eq!(
+        (&look["action"], &look["by-states"]),
+        (&"hold".into(), &true.into()),
+        "{look}"
+    );
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+    let told = "look 1: 3699 lines were not in its states: it cannot be compared";
+    assert!(stderr(&verified).contains(told), "{}", stderr(&verified));
+    // Again at once: states are not of the last minute alone.
+    let again = ramp.steer(&["--merge", &state]);
+    assert!(again.status.success(), "{}", stderr(&again));
+}

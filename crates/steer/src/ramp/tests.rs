@@ -542,8 +542,38 @@ fn an_arm_that_is_slower_at_a_site_with_enough_connections_is_stopped() {
     }
 }
 
+/// Lines without numbers of packets: a rail that cannot be checked is not within its limit.
 #[test]
-fn sites_and_configurations_beyond_the_limits_are_counted_together() {
+fn a_guard_rail_that_is_not_known_holds_the_stage() {
+    let mut log = Log::new();
+    for hour in 0..4 {
+        for number in 0..2000 {
+            let ttlb = 400.0 * (log.unit() - 0.5).exp();
+            log.add(&Line {
+                experiment: Some("x"),
+                arm: Some(if number % 10 == 0 { "b" } else { "a" }),
+                config: Some("00ff-1"),
+                time_ms: Some(hour * HOUR_MS + number),
+                size: Some(1000),
+                is_complete: Some(number % 100 < 98),
+                ttlb_ms: Some(ttlb),
+                ..Line::default()
+            });
+        }
+        log.hour += 1;
+    }
+    let look = log
+        .ramp
+        .look(&subject(&log.plan), &log.tally, log.tally.until_ms)
+        .expect("not over");
+    assert_eq!(
+        (look.action, &*look.rule),
+        (Action::Hold, "loss is not known")
+    );
+}
+
+#[test]
+fn sites_beyond_the_limit_are_told_and_configurations_are_left_out() {
     let plan = plan();
     let epochs = [Epoch {
         number: 1,
@@ -552,7 +582,7 @@ fn sites_and_configurations_beyond_the_limits_are_counted_together() {
         since_ms: 0,
     }];
     let mut parts = [Tally::default(), Tally::default()];
-    for number in 0..140_usize {
+    for number in 0..1100_usize {
         let (site, config) = (format!("site-{number}"), format!("{number:x}-1"));
         let line = Line {
             experiment: Some("x"),
@@ -564,17 +594,15 @@ fn sites_and_configurations_beyond_the_limits_are_counted_together() {
             ttlb_ms: Some(100.0),
             ..Line::default()
         };
-        parts[usize::from(number >= 70)].add(&line, &subject(&plan), Some(&epochs), 1);
+        parts[usize::from(number >= 550)].add(&line, &subject(&plan), Some(&epochs), 1);
     }
     for part in &parts {
-        let sites = part.by_site();
-        assert_eq!((sites.len(), sites["(other sites)"]), (65, [3, 3]));
+        assert_eq!((part.by_site().len(), part.excess_sites()), (550, 38));
         assert_eq!(part.configs(1).len(), 16);
     }
     let [mut sum, second] = parts;
     sum.merge(&second);
-    let sites = sum.by_site();
-    assert_eq!((sites.len(), sites["(other sites)"]), (65, [38, 38]));
-    assert_eq!(sum.connections(None), [70, 70]);
+    assert_eq!((sum.by_site().len(), sum.excess_sites()), (1100, 588));
+    assert_eq!(sum.connections(None), [550, 550]);
     assert_eq!(sum.configs(1).len(), 16);
 }

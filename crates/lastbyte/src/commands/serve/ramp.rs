@@ -10,8 +10,10 @@
 
 use core::{
     cell::{Cell, RefCell},
-    future,
+    future::{self, Future as _},
     num::NonZeroUsize,
+    pin::Pin,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 use std::{
@@ -57,6 +59,8 @@ pub(super) struct Ramp {
     log: PathBuf,
     /// `None` before the ramp starts.
     look: Option<Look>,
+    /// Whether the last look is in the directory. A stop takes the arm away also where that cannot be recorded.
+    is_recorded: bool,
 }
 
 impl Ramp {
@@ -90,11 +94,17 @@ impl Ramp {
         })?;
         let log = arguments.log.clone();
         let log = log.ok_or_else(|| refused("--log with it: decisions follow from the log"))?;
+        if files::is_read_once(&log) {
+            return Err(refused(
+                "a regular file as --log with it: decisions follow from all its lines",
+            ));
+        }
         Ok(Some(Self {
             controller: Arc::new(controller),
             folder,
             log,
             look: None,
+            is_recorded: true,
         }))
     }
 
@@ -103,18 +113,38 @@ impl Ramp {
         let looked = logs(&self.log).and_then(|logs| self.decide(&logs, now_ms));
         let has_arm = |look: &Look| look.share > 0.0;
         let stopped = steer::stopped(&self.folder);
+        let mut is_recorded = true;
         let look = match (looked, &self.look, stopped) {
             // Another process has the directory, and looks at its logs.
-            (Ok(Some(last)), _, Some(rule)) if has_arm(&last) => Some(last.stopped(rule, now_ms)),
+            (Ok(Some(last)), _, Some(rule)) if has_arm(&last) => {
+                is_recorded = false;
+                Some(last.stopped(rule, now_ms))
+            }
             (Err(Failure::Usage(why) | Failure::Run(why)), Some(last), Some(rule)) => {
                 terminal::error(format!(
                     "error: {why}\n{rule}: the arm has no connections now, which is not recorded"
                 ));
+                is_recorded = false;
                 Some(last.stopped(rule, now_ms))
             }
             (looked, ..) => looked?,
         };
-        Ok(Self { look, ..self })
+        Ok(Self {
+            look,
+            is_recorded,
+            ..self
+        })
+    }
+
+    /// The ramp without the arm, before that is recorded, if an operator ends it.
+    fn stopped(&self, now_ms: u64) -> Option<Self> {
+        let last = self.look.as_ref().filter(|_| self.has_arm())?;
+        let rule = steer::stopped(&self.folder)?;
+        Some(Self {
+            look: Some(last.stopped(rule, now_ms)),
+            is_recorded: false,
+            ..self.clone()
+        })
     }
 
     fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Look>, Failure> {
@@ -174,11 +204,16 @@ impl Ramp {
     }
 }
 
+/// A look that is under way.
+type Looking = task::JoinHandle<Result<Ramp, Failure>>;
+
 /// The ramp of a server, if it has one, and the time of its next look.
 #[derive(Debug)]
 pub(super) struct Ramping {
     ramp: RefCell<Option<Ramp>>,
     due: Cell<Instant>,
+    /// One at a time. It goes on while nobody waits for it.
+    looking: RefCell<Option<Looking>>,
 }
 
 impl Ramping {
@@ -186,6 +221,7 @@ impl Ramping {
         Self {
             ramp: RefCell::new(ramp),
             due: Cell::new(Instant::now()),
+            looking: RefCell::new(None),
         }
     }
 
@@ -200,26 +236,39 @@ impl Ramping {
         self.due.set(Instant::now());
     }
 
-    /// Waits for the next look, makes it, and returns the ramp with its decision. Without a ramp, it does not return. A caller may
-    /// drop it at any time: the decision of a look that was under way is in effect after the next one.
+    /// Waits for the next look, makes it, and returns the ramp with its decision, or the one that a file `stop` ends meanwhile.
+    /// Without a ramp, it does not return. A caller may drop it at any time: a look that is under way is that of the next call.
     pub(super) async fn next(&self) -> Result<Ramp, Failure> {
         loop {
-            // After a win, too: until the file `stop` is there.
-            let Some(ramp) = self.get().filter(Ramp::has_arm) else {
-                return future::pending().await;
-            };
-            if Instant::now() < self.due.get() {
-                sleep(STOP_PERIOD).await;
-                if steer::stopped(&ramp.folder).is_none() {
-                    continue;
+            if self.looking.borrow().is_none() {
+                // After a win, too: until the file `stop` is there, and that is recorded.
+                let goes_on = |ramp: &Ramp| ramp.has_arm() || !ramp.is_recorded;
+                let Some(ramp) = self.get().filter(goes_on) else {
+                    return future::pending().await;
+                };
+                if Instant::now() < self.due.get() {
+                    sleep(STOP_PERIOD).await;
+                    if ramp.stopped(0).is_none() {
+                        continue;
+                    }
                 }
+                self.due.set(Instant::now() + PERIOD);
+                let looking = task::spawn_blocking(move || ramp.after_look(steer::now_ms()));
+                self.looking.replace(Some(looking));
             }
-            self.due.set(Instant::now() + PERIOD);
-            let looking = task::spawn_blocking(move || ramp.after_look(steer::now_ms()));
-            let looked = looking
-                .await
-                .unwrap_or_else(|error| Err(Failure::Run(format!("a look failed: {error}"))));
-            let ramp: Ramp = looked?;
+            let looked = tokio::select! {
+                looked = future::poll_fn(|context| self.poll_look(context)) => looked,
+                () = sleep(STOP_PERIOD) => {
+                    // A look at large logs takes longer than an operator may wait.
+                    let stopped = self.get().and_then(|ramp| ramp.stopped(steer::now_ms()));
+                    let Some(stopped) = stopped else {
+                        continue;
+                    };
+                    self.ramp.replace(Some(stopped.clone()));
+                    return Ok(stopped);
+                }
+            };
+            let ramp = looked?;
             // Unless a reload took another one meanwhile.
             let is_same = |now: &Ramp| Arc::ptr_eq(&now.controller, &ramp.controller);
             if self.ramp.borrow().as_ref().is_some_and(is_same) {
@@ -227,6 +276,19 @@ impl Ramping {
                 return Ok(ramp);
             }
         }
+    }
+
+    /// The result of the look that is under way, once.
+    fn poll_look(&self, context: &mut Context<'_>) -> Poll<Result<Ramp, Failure>> {
+        let mut looking = self.looking.borrow_mut();
+        let Some(handle) = looking.as_mut() else {
+            return Poll::Pending;
+        };
+        let looked = ready!(Pin::new(handle).poll(context));
+        *looking = None;
+        Poll::Ready(
+            looked.unwrap_or_else(|error| Err(Failure::Run(format!("a look failed: {error}")))),
+        )
     }
 }
 

@@ -92,18 +92,31 @@ fn count(
         if text(10).is_none() {
             let time = line.time_ms.unwrap_or(0).min(last);
             let place = times_ms.partition_point(|until| *until < time);
-            if let Some(tally) = tallies.get_mut(place) {
-                tally.add(&line, subject, epochs, last);
-            }
+            let tally = tallies.get_mut(place);
+            let counts = tally.is_some_and(|tally| {
+                // A line names any site: their number ends the reading, not memory.
+                tally.excess_sites() == 0 && tally.add(&line, subject, epochs, last)
+            });
             let numbers = [4, 11, 7, 8, 9].map(|at| number(at).unwrap_or(-1.0));
-            if numbers[0] >= 0.0 && numbers[1] >= 0.0 {
+            if counts && numbers[1] >= 0.0 {
                 copies.add(&numbers);
             }
         }
         ControlFlow::Continue(())
     });
     outcome.into_result().map_err(Failure::run)?;
+    tallies.iter().try_for_each(check_sites)?;
     Ok((tallies, copies))
+}
+
+fn check_sites(tally: &Tally) -> Result<(), Failure> {
+    if tally.excess_sites() == 0 {
+        return Ok(());
+    }
+    Err(Failure::Run(
+        "the lines have more than 512 sites (expected fewer, such as locations in place of servers: `--site`; the shares stay)"
+            .to_owned(),
+    ))
 }
 
 /// What the state of a part depends on, besides its lines.
@@ -153,6 +166,7 @@ pub(super) fn merge(
         all_copies.merge(copies);
     }
     all_copies.check()?;
+    check_sites(&all)?;
     Ok(all.of_epochs(epochs))
 }
 

@@ -61,6 +61,19 @@ impl Store {
         stopped(&self.folder)
     }
 
+    /// The file that servers read.
+    pub(super) fn experiment_file(&self) -> PathBuf {
+        self.folder.join(EXPERIMENT)
+    }
+
+    /// The error of a start in spite of the file `stop`.
+    pub(super) fn cannot_start(&self) -> Failure {
+        Failure::Usage(format!(
+            "`{}` has a file `{STOP}` (expected none to start a ramp)",
+            self.folder.display()
+        ))
+    }
+
     /// Adds a decision.
     pub(super) fn push(&mut self, look: Look) -> Result<(), Failure> {
         let mut line = serde_json::to_string(&look).map_err(Failure::run)?;
@@ -77,7 +90,7 @@ impl Store {
             return Ok(());
         };
         let text = text(experiment, last);
-        let path = self.folder.join(EXPERIMENT);
+        let path = self.experiment_file();
         if path.exists() && files::read_text(&path).is_ok_and(|there| there == text) {
             return Ok(());
         }
@@ -98,7 +111,11 @@ pub(in crate::commands) fn stopped(folder: &Path) -> Option<String> {
 pub(in crate::commands) fn decisions(folder: &Path) -> Result<(Ramp, u64, usize), Failure> {
     let path = folder.join(DECISIONS);
     let text = if path.exists() {
-        files::read_text(&path).map_err(Failure::Run)?
+        // It has a line for each look, and no bound but those.
+        let bytes = files::read(&path).map_err(Failure::Run)?;
+        String::from_utf8(bytes).map_err(|error| {
+            Failure::Run(format!("`{}`: {error} (expected UTF-8)", path.display()))
+        })?
     } else {
         String::new()
     };

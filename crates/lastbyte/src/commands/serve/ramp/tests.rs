@@ -76,6 +76,7 @@ impl World {
             folder: folder.join("state"),
             log: folder.join("log"),
             look: None,
+            is_recorded: true,
         };
         fs::write(&ramp.log, "").expect("room");
         let started = ramp.decide(&[], STARTED_MS + 60_000);
@@ -405,4 +406,33 @@ fn a_ramp_keeps_its_promises_whatever_fails() {
         total.iter().all(|count| *count >= seeds / 10),
         "looks, failures, torn writes, stops, decisions: {total:?}"
     );
+}
+
+/// A look that takes long: its caller looks at certificates meanwhile, and an operator stops the ramp.
+#[tokio::test(flavor = "current_thread")]
+async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_for_it() {
+    let world = World::new(1_000_000);
+    // The look waits for what is written to it.
+    let slow = world.ramp.log.clone();
+    fs::remove_file(&slow).expect("it is there");
+    let made = std::process::Command::new("mkfifo").arg(&slow).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let ramping = Ramping::new(Some(world.ramp.clone()));
+    for _ in 0..3 {
+        // As in a turn that another event ends.
+        let none = tokio::time::timeout(Duration::from_millis(1), ramping.next()).await;
+        assert!(none.is_err(), "the look waits");
+    }
+    let stop = world.folder.join("state/stop");
+    fs::write(&stop, "enough").expect("room");
+    let stopped = ramping.next().await.expect("a stop");
+    assert!(!stopped.has_arm() && !stopped.is_recorded);
+    assert_eq!(world.decisions().looks().len(), 1, "the look is under way");
+    fs::write(&slow, "").expect("the look reads it");
+    let recorded = ramping.next().await.expect("a look");
+    assert!(!recorded.has_arm() && recorded.is_recorded);
+    let looks = world.decisions();
+    let looks: Vec<Action> = looks.looks().iter().map(|look| look.action).collect();
+    assert_eq!(looks, [Action::Start, Action::Stopped]);
+    fs::remove_dir_all(&world.folder).expect("it is there");
 }
