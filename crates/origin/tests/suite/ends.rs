@@ -363,8 +363,8 @@ fn responses_cut_off_are_those_that_the_client_did_not_end() {
     world.end();
 }
 
-/// As of a WebSocket whose client leaves without a close, and of an upload that breaks off: the handler gives up what nobody
-/// wants.
+/// As of a WebSocket whose client leaves without a close, and of an upload that breaks off: the handler gives up a response that
+/// its client does not wait for.
 #[test]
 fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
     let websocket = (":protocol", "websocket");

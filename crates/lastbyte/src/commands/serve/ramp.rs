@@ -212,7 +212,7 @@ type Looking = task::JoinHandle<Result<Ramp, Failure>>;
 pub(super) struct Ramping {
     ramp: RefCell<Option<Ramp>>,
     due: Cell<Instant>,
-    /// One at a time. It goes on while nobody waits for it.
+    /// One at a time. It goes on between calls of [`Ramping::next`].
     looking: RefCell<Option<Looking>>,
 }
 
