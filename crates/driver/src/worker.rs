@@ -233,16 +233,33 @@ impl<A: Application> Worker<A> {
                 continue;
             }
             let timeout = deadline.map(|deadline| deadline.since(idle_from));
-            let wanted = Wanted {
-                read: self.is_receiving,
-                write: self.waiting.is_some(),
-            };
+            let [wanted, of_previous] = self.wanted();
             let previous = self.previous.as_ref();
+            let previous = previous.map(|socket| (socket, of_previous));
             ready = self
                 .waiter
-                .wait_both(&self.socket, previous, wanted, timeout)?;
+                .wait_both((&self.socket, wanted), previous, timeout)?;
             self.statistics.idle += self.clock.now().since(idle_from);
         }
+    }
+
+    /// The events that the current socket and the previous one are polled for: where datagrams wait, room in the socket that
+    /// they leave from.
+    fn wanted(&self) -> [Wanted; 2] {
+        let full = self.waiting.as_ref();
+        let full = full.map(|(transmit, _)| self.socket_of(&transmit.path));
+        [Some(&self.socket), self.previous.as_ref()].map(|socket| Wanted {
+            read: self.is_receiving,
+            write: full.is_some_and(|full| socket.is_some_and(|socket| std::ptr::eq(socket, full))),
+        })
+    }
+
+    /// The socket that datagrams on this path leave from.
+    fn socket_of(&self, path: &NetworkPath) -> &Socket {
+        let port = path.local.port();
+        let previous = self.previous.as_ref();
+        let previous = previous.filter(|socket| socket.local_address().port() == port);
+        previous.unwrap_or(&self.socket)
     }
 
     /// Whether an earlier process still has connections, whose datagrams reach it through this one.
@@ -370,10 +387,7 @@ impl<A: Application> Worker<A> {
             segment_len: transmit.segment_len,
         };
         let datagrams = bytes.len().div_ceil(transmit.segment_len.max(1)) as u64;
-        let port = transmit.path.local.port();
-        let previous = self.previous.as_ref();
-        let previous = previous.filter(|socket| socket.local_address().port() == port);
-        let socket = previous.unwrap_or(&self.socket);
+        let socket = self.socket_of(&transmit.path);
         #[cfg(not(test))]
         let sent = socket.send(&message);
         #[cfg(test)]

@@ -50,13 +50,22 @@ pub struct Ready {
     pub woken: bool,
 }
 
-/// The event that a socket is polled for.
+/// The events that a socket is polled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Until it is readable. `false` if another process reads the same socket.
     pub read: bool,
     /// Until it is writable.
     pub write: bool,
+}
+
+impl Wanted {
+    fn flags(self) -> PollFlags {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, self.read);
+        flags.set(PollFlags::OUT, self.write);
+        flags
+    }
 }
 
 /// Waits for a socket. Each thread needs its own waiter.
@@ -112,34 +121,28 @@ impl Waiter {
             read: true,
             write: wants_write,
         };
-        self.wait_both(socket, None, wanted, timeout)
+        self.wait_both((socket, wanted), None, timeout)
     }
 
-    /// The same for two sockets, the second one of which is only waited for until it is readable.
+    /// The same for up to two sockets, each with the events that it is polled for.
     ///
     /// # Errors
     ///
     /// Returns the error of the system call.
     pub fn wait_both(
         &mut self,
-        socket: &Socket,
-        other: Option<&Socket>,
-        wanted: Wanted,
+        (socket, wanted): (&Socket, Wanted),
+        other: Option<(&Socket, Wanted)>,
         timeout: Option<Duration>,
     ) -> io::Result<Ready> {
-        let mut events = PollFlags::empty();
-        events.set(PollFlags::IN, wanted.read);
-        events.set(PollFlags::OUT, wanted.write);
-        let of_other = if other.is_some() {
-            PollFlags::IN
-        } else {
-            PollFlags::empty()
-        };
+        // Without a second socket, the first one again, without events.
+        let other = other.map_or((socket, PollFlags::empty()), |(other, wanted)| {
+            (other, wanted.flags())
+        });
         let mut polled = [
-            PollFd::new(socket, events),
+            PollFd::new(socket, wanted.flags()),
             PollFd::new(&self.bell, PollFlags::IN),
-            // Without a second socket, the first one again, without events.
-            PollFd::new(other.unwrap_or(socket), of_other),
+            PollFd::new(other.0, other.1),
         ];
         // A timeout out of range is effectively infinite.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -159,7 +162,7 @@ impl Waiter {
         let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         Ok(Ready {
             readable: (of_socket | of_other).intersects(PollFlags::IN | broken),
-            writable: of_socket.intersects(PollFlags::OUT | broken),
+            writable: (of_socket | of_other).intersects(PollFlags::OUT | broken),
             woken,
         })
     }

@@ -144,10 +144,8 @@ impl Application for Opening {
     }
 }
 
-/// The packets of a turn that closes many connections are more than the packets that a turn sends.
-#[test]
-fn a_worker_that_is_done_sends_what_is_left() {
-    const CONNECTIONS: u64 = 500;
+/// A worker that opens connections, and the socket of their server.
+fn opening(connections: u64, hello: u16) -> (Worker<Opening>, Socket) {
     let address = "127.0.0.1:0".parse().expect("an address");
     let peer = Socket::bind(address, &Options::default()).expect("a socket");
     let socket = Socket::bind(address, &Options::default()).expect("a socket");
@@ -157,10 +155,18 @@ fn a_worker_that_is_done_sends_what_is_left() {
             local: socket.local_address(),
             remote: peer.local_address(),
         },
-        connections: CONNECTIONS,
-        hello: 220,
+        connections,
+        hello,
     };
-    let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    let worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    (worker, peer)
+}
+
+/// The packets of a turn that closes many connections are more than the packets that a turn sends.
+#[test]
+fn a_worker_that_is_done_sends_what_is_left() {
+    const CONNECTIONS: u64 = 500;
+    let (mut worker, _peer) = opening(CONNECTIONS, 220);
     worker.run().expect("no error of the socket");
     // A turn sends at most 64 times.
     assert_eq!(worker.statistics().turns, CONNECTIONS.div_ceil(64));
@@ -192,19 +198,7 @@ pub(super) fn send(socket: &Socket, message: &lastbyte_udp::Transmit<'_>) -> Res
 
 /// The datagrams of a worker's only turn, as its peer receives them.
 fn flight(room: Option<(u64, usize)>) -> (Vec<Vec<u8>>, Statistics) {
-    let address = "127.0.0.1:0".parse().expect("an address");
-    let peer = Socket::bind(address, &Options::default()).expect("a socket");
-    let socket = Socket::bind(address, &Options::default()).expect("a socket");
-    let endpoint = Endpoint::new(EndpointConfig::client(), [9; 32]).expect("an endpoint");
-    let application = Opening {
-        path: NetworkPath {
-            local: socket.local_address(),
-            remote: peer.local_address(),
-        },
-        connections: 10,
-        hello: 4000,
-    };
-    let mut worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
+    let (mut worker, peer) = opening(10, 4000);
     ROOM.set(room);
     worker.run().expect("no error of the socket");
     assert_eq!(ROOM.take(), None, "it was full");
@@ -233,6 +227,45 @@ fn datagrams_that_a_full_socket_does_not_take_are_sent_when_there_is_room() {
             assert_eq!(statistics.datagrams_sent, whole.datagrams_sent);
         }
     }
+}
+
+/// Connections that have not moved send over the previous socket: that is the one whose room they wait for. Waiting for the other
+/// one, which has room, would not be a wait.
+#[test]
+fn a_worker_waits_for_room_in_the_socket_that_is_full() {
+    let (mut worker, peer) = opening(0, 220);
+    let path = |socket: &Socket| NetworkPath {
+        local: socket.local_address(),
+        remote: peer.local_address(),
+    };
+    let (read, both) = (
+        Wanted {
+            read: true,
+            write: false,
+        },
+        Wanted {
+            read: true,
+            write: true,
+        },
+    );
+    assert_eq!(worker.wanted(), [read, read]);
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let next = Socket::bind(address, &Options::default()).expect("a socket");
+    let paths = [path(&next), path(&worker.socket)];
+    worker.previous = Some(std::mem::replace(&mut worker.socket, next));
+    for (path, expected) in paths.into_iter().zip([[both, read], [read, both]]) {
+        let transmit = Transmit {
+            path,
+            ecn: Ecn::NotEct,
+            len: 1200,
+            segment_len: 1200,
+        };
+        worker.waiting = Some((transmit, 0));
+        assert_eq!(worker.wanted(), expected);
+    }
+    // Another process reads the sockets.
+    worker.is_receiving = false;
+    assert_eq!(worker.wanted().map(|wanted| wanted.read), [false; 2]);
 }
 
 /// A socket on all addresses receives on each of them, and answers from it.

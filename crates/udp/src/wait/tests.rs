@@ -36,6 +36,25 @@ fn a_socket_with_free_send_buffer_is_writable() {
     assert!(ready.writable && !ready.readable && !ready.woken);
 }
 
+/// Each socket is polled for its own events.
+#[test]
+fn a_wait_is_for_room_in_the_socket_that_it_is_wanted_in() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let (current, previous) = (socket(), socket());
+    let both = Wanted {
+        read: true,
+        write: true,
+    };
+    let span = Some(Duration::from_millis(3));
+    for (wanted, of_previous) in [(both, READ), (READ, both)] {
+        let previous = Some((&previous, of_previous));
+        let ready = waiter.wait_both((&current, wanted), previous, span);
+        assert!(ready.expect("a wait").writable);
+    }
+    let ready = waiter.wait_both((&current, READ), Some((&previous, READ)), span);
+    assert_eq!(ready.expect("a wait"), Ready::default());
+}
+
 #[test]
 fn another_thread_ends_a_wait_without_timeout() {
     let mut waiter = Waiter::new().expect("a waiter");
@@ -73,12 +92,12 @@ fn a_datagram_on_either_socket_ends_a_wait() {
     let [first, second] = &sockets;
     for (to, from, other) in [(first, first, second), (second, first, second)] {
         sender.send_to(&[1], to.local_address()).expect("sent");
-        let ready = waiter.wait_both(from, Some(other), READ, None);
+        let ready = waiter.wait_both((from, READ), Some((other, READ)), None);
         assert!(ready.expect("a wait").readable);
         assert_eq!(to.receive(&mut crate::Batch::new()).expect("received"), 1);
     }
     let zero = Some(Duration::ZERO);
-    let ready = waiter.wait_both(first, Some(second), READ, zero);
+    let ready = waiter.wait_both((first, READ), Some((second, READ)), zero);
     assert_eq!(ready.expect("a wait"), Ready::default());
 }
 
@@ -88,13 +107,13 @@ fn a_socket_that_is_not_to_be_read_ends_no_wait_by_a_datagram() {
     let socket = socket();
     let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
     sender.send_to(&[1], socket.local_address()).expect("sent");
-    let ready = waiter.wait_both(&socket, None, READ, None);
+    let ready = waiter.wait_both((&socket, READ), None, None);
     assert!(ready.expect("a wait").readable);
     let wanted = Wanted {
         read: false,
         ..READ
     };
     let zero = Some(Duration::ZERO);
-    let ready = waiter.wait_both(&socket, None, wanted, zero);
+    let ready = waiter.wait_both((&socket, wanted), None, zero);
     assert_eq!(ready.expect("a wait"), Ready::default());
 }
