@@ -123,6 +123,12 @@ impl ReceivedPackets {
         self.policy.urgency(now)
     }
 
+    /// Whether the peer may wait for the acknowledgment of an ack-eliciting packet: none is known to have arrived.
+    #[must_use]
+    pub fn is_unconfirmed(&self) -> bool {
+        self.policy.is_unconfirmed()
+    }
+
     /// Writes an ACK frame of at most `bytes_max` bytes. Returns the largest number it acknowledges, which is its
     /// receipt; `None` if there is nothing to acknowledge.
     ///
@@ -154,6 +160,7 @@ impl ReceivedPackets {
     /// so they need not be reported again (RFC 9000 §13.2.4).
     pub fn on_ack_acknowledged(&mut self, largest: u64) {
         self.ranges.forget_up_to(largest);
+        self.policy.on_ack_acknowledged(largest);
     }
 
     /// The ECN counts, if any packet was marked.

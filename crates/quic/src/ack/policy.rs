@@ -28,6 +28,8 @@ pub struct AckPolicy {
     largest_eliciting: Option<u64>,
     /// The largest number reported in an ACK frame.
     largest_acked: Option<u64>,
+    /// The largest number reported in an ACK frame that the peer has received.
+    largest_known: Option<u64>,
     last_was_ce: bool,
 }
 
@@ -108,6 +110,7 @@ impl AckPolicy {
             deadline: None,
             largest_eliciting: None,
             largest_acked: None,
+            largest_known: None,
             last_was_ce: false,
         }
     }
@@ -147,6 +150,16 @@ impl AckPolicy {
             Some(_) => Urgency::Piggyback,
             None => Urgency::None,
         }
+    }
+
+    /// Whether the acknowledgment of an ack-eliciting packet may have been lost.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        self.largest_eliciting > self.largest_known
+    }
+
+    /// The peer has received an ACK frame that reports up to `largest`.
+    pub(super) fn on_ack_acknowledged(&mut self, largest: u64) {
+        self.largest_known = self.largest_known.max(Some(largest));
     }
 
     /// A new packet was received, and is in `ranges`.

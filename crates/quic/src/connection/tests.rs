@@ -163,6 +163,52 @@ fn rfc9002_6_2_2_1_handshake_confirmation_resets_the_pto_count() {
     assert!(after <= first, "{after:?} in place of {first:?}");
 }
 
+/// An acknowledgment is lost. The next probe repeats it, so that the peer does not wait for its own probe timeout, which doubles each
+/// time; once the peer is known to have it, probes carry none.
+#[test]
+fn probes_carry_an_acknowledgment_that_may_have_been_lost() {
+    for is_client in [true, false] {
+        let mut pair = Pair::new(1, Faults::default());
+        pair.shake_hands();
+        pair.pass(DELAY * 10);
+        let probe = |pair: &mut Pair, is_client: bool| {
+            let end = if is_client {
+                &mut pair.client
+            } else {
+                &mut pair.server
+            };
+            end.sender.request_probes(Space::Application, 1);
+            pair.transmit();
+        };
+        let acks = |pair: &Pair| {
+            let end = if is_client {
+                &pair.client
+            } else {
+                &pair.server
+            };
+            end.statistics().frames_sent.of(FrameKind::Ack)
+        };
+        probe(&mut pair, !is_client);
+        pair.step();
+        let before = acks(&pair);
+        pair.run_until("acknowledgment", |pair| acks(pair) > before);
+        pair.flying.clear();
+        probe(&mut pair, is_client);
+        pair.step();
+        let peer = if is_client {
+            &pair.server
+        } else {
+            &pair.client
+        };
+        assert!(!peer.recovery.sent(Space::Application).has_ack_eliciting());
+        assert_eq!(peer.recovery_statistics().probe_timeouts, 0);
+        pair.pass(DELAY * 10);
+        let before = acks(&pair);
+        probe(&mut pair, is_client);
+        assert_eq!(acks(&pair), before);
+    }
+}
+
 #[test]
 fn same_seed_same_datagrams() {
     let run = || {

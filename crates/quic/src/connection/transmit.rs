@@ -388,6 +388,9 @@ impl Connection {
         writer.position() > before
     }
 
+    /// Acknowledges received packets if an acknowledgment is due, or if an earlier one may have been lost and this packet is
+    /// a probe: the peer, whose probes back off until an acknowledgment arrives, sends what is missing without waiting for
+    /// the next of them.
     #[inline]
     pub(super) fn write_ack(
         &mut self,
@@ -397,9 +400,9 @@ impl Connection {
         writer: &mut Writer<'_>,
     ) {
         let received = self.received.get_mut(space);
-        if received.urgency(now) == Urgency::None
-            || self.handshake.packet_type(space) == PacketType::ZeroRtt
-        {
+        let is_due = received.urgency(now) != Urgency::None
+            || self.sender.has_probe(space) && received.is_unconfirmed();
+        if !is_due || self.handshake.packet_type(space) == PacketType::ZeroRtt {
             return;
         }
         self.write_ack_anyway(now, space, room, writer);
