@@ -10,6 +10,9 @@ use lastbyte_units::{self as units, Direction};
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimError {
+    /// The listener cancelled the simulation.
+    #[error("cancelled")]
+    Cancelled,
     /// There is no flow, or a flow without a request.
     #[error("no flow, or a flow without requests")]
     NothingToDo,

@@ -15,6 +15,11 @@ pub trait Listener {
         None
     }
 
+    /// Whether the simulation is to end with [`SimError::Cancelled`](crate::SimError::Cancelled). It asks again and again.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
     /// Whether to call [`Listener::on_link`].
     fn wants_link_events(&self) -> bool {
         false
@@ -62,6 +67,10 @@ impl core::fmt::Debug for Listeners<'_> {
 }
 
 impl Listener for Listeners<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.iter().any(|listener| listener.is_cancelled())
+    }
+
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
         let listeners = self.0.iter_mut();
         let mut traces: Vec<Box<dyn Trace>> = listeners

@@ -79,6 +79,9 @@ pub fn simulate_with(
     Ok(world.into_outcome())
 }
 
+/// Turns between two questions to the listener whether the simulation goes on: a millisecond or two.
+const CANCEL_TURNS: u64 = 1024;
+
 /// A datagram in transit.
 #[derive(Clone, Debug)]
 enum Datagram {
@@ -354,7 +357,13 @@ impl<'a, L: Listener> World<'a, L> {
     fn run(&mut self) -> Result<(), SimError> {
         let limit = Time::ZERO + self.scenario.time_limit;
         let horizon = Time::ZERO + self.scenario.horizon;
-        while self.unfinished > 0 || self.now < horizon {
+        for turn in 0_u64.. {
+            if self.unfinished == 0 && self.now >= horizon {
+                break;
+            }
+            if turn % CANCEL_TURNS == 0 && self.listener.is_cancelled() {
+                return Err(SimError::Cancelled);
+            }
             let timer = self.timers.next();
             let constant = self.constants.iter().map(|one| one.next_at).min();
             let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);

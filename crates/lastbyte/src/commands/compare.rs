@@ -125,10 +125,10 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     let mut loads = gather(&setting, jobs, results, about);
     // Chromium and the simulator differ most where an arm of HTTP/1.1, whose requests are held back, is beside another.
     let is_http1 = |arm: &arms::Arm| arm.version == HttpVersion::Http1;
-    if !arguments.hold_back && arms.iter().any(is_http1) && !arms.iter().all(is_http1) {
+    if arguments.no_hold_back && arms.iter().any(is_http1) && !arms.iter().all(is_http1) {
         loads.warnings.push(
             "First renders over HTTP/2 and 3 are later than in Chromium, which holds requests of low priority back over all \
-             versions. --hold-back does so."
+             versions, as the simulator without --no-hold-back."
                 .to_owned(),
         );
     }
@@ -179,10 +179,10 @@ fn facts(arguments: &Arguments, done: usize) -> Vec<(String, String)> {
         ),
         (
             "requests held back before the first render",
-            if arguments.hold_back {
-                "those of low priority, over all versions".to_owned()
-            } else {
+            if arguments.no_hold_back {
                 "those of low priority, over HTTP/1.1".to_owned()
+            } else {
+                "those of low priority, over all versions".to_owned()
             },
         ),
         ("page loads", done.to_string()),

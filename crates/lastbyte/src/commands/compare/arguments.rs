@@ -89,11 +89,12 @@ pub(crate) struct Arguments {
     /// All hosts have HTTP/3, not only those that have it in the corpus
     #[arg(long)]
     pub(super) all_http3: bool,
-    /// Hold back low-priority requests before the first render over HTTP/2 and 3 too
+    /// Send all requests at once over HTTP/2 and 3, whatever their priority
     ///
-    /// Two at a time are in flight, as in Chromium. Over HTTP/1.1 they are always held back.
+    /// Without it, requests of low priority wait for the first render, two at a time, as in Chromium. Over HTTP/1.1 they always
+    /// wait.
     #[arg(long)]
-    pub(super) hold_back: bool,
+    pub(super) no_hold_back: bool,
     /// All resources of a page are on the host of its document
     #[arg(long, conflicts_with = "upgrade")]
     pub(super) single_host: bool,

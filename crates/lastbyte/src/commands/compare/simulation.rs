@@ -39,7 +39,7 @@ impl Simulation<'_> {
         PageLoad {
             view,
             upgrade: arm.upgrade,
-            holds_back: arguments.hold_back,
+            holds_back: !arguments.no_hold_back,
             congestion: arm.spec.clone(),
             transport: Transport {
                 handshake,
