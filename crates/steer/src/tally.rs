@@ -131,17 +131,17 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a line that was written at `now_ms` at the latest. Lines of other epochs than these do not count. Without epochs, all
-    /// may count: see [`Tally::of_epochs`]. Returns whether the line counts.
+    /// may count: see [`Tally::of_epochs`]. Returns the epoch of a line that counts.
     pub fn add(
         &mut self,
         line: &Line<'_>,
         subject: &Subject<'_>,
         epochs: Option<&[Epoch]>,
         now_ms: u64,
-    ) -> bool {
+    ) -> Option<u32> {
         if line.experiment != Some(subject.name) {
             self.ignored.other_experiment += 1;
-            return false;
+            return None;
         }
         let known = |number| {
             let since_ms = epochs.map_or(Some(0), |epochs| since(epochs, number))?;
@@ -150,20 +150,20 @@ impl Tally {
         };
         let Some((epoch, since_ms)) = line.config.and_then(epoch_of).and_then(known) else {
             self.ignored.other_epoch += 1;
-            return false;
+            return None;
         };
         let ignored = &mut self.ignored;
         let Some(arm) = subject.arms.iter().position(|arm| line.arm == Some(arm)) else {
             ignored.other_arm += 1;
-            return false;
+            return None;
         };
         let Some(time) = line.time_ms.filter(|time| *time <= now_ms) else {
             ignored.without_time += 1;
-            return false;
+            return None;
         };
         if line.size.unwrap_or(0) < subject.plan.min_size {
             ignored.short += 1;
-            return false;
+            return None;
         }
         self.until_ms = self.until_ms.max(time);
         let newest = self.newest.entry(epoch).or_default();
@@ -192,7 +192,7 @@ impl Tally {
             loss.map(|(sent, lost)| lost / sent),
             limit_ms,
         );
-        true
+        Some(epoch)
     }
 
     /// Adds the lines of a later part of the same log.
@@ -281,13 +281,26 @@ impl Tally {
         }
     }
 
-    pub(crate) fn add_hour(&mut self, epoch: u32, hour: u64) {
+    fn add_hour(&mut self, epoch: u32, hour: u64) {
         self.hours.entry(epoch).or_default().insert(hour);
+    }
+
+    /// Adds an hour with lines until its end.
+    pub(crate) fn add_whole_hour(&mut self, epoch: u32, hour: u64) {
+        self.add_hour(epoch, hour);
+        let end = (hour + 1) * HOUR_MS;
+        self.newest.insert(epoch, end);
+        self.until_ms = self.until_ms.max(end);
     }
 
     /// Hours with lines of an epoch.
     pub(crate) fn hours(&self, epoch: u32) -> u64 {
         self.hours.get(&epoch).map_or(0, BTreeSet::len) as u64
+    }
+
+    /// The time of the newest line of an epoch, in milliseconds since 1970.
+    pub(crate) fn newest(&self, epoch: u32) -> u64 {
+        self.newest.get(&epoch).copied().unwrap_or(0)
     }
 
     /// Hours with lines of any epoch.
