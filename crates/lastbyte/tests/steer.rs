@@ -608,6 +608,38 @@ fn plans_are_checked() {
     );
 }
 
+#[test]
+fn ab_rehearses_a_plan_as_steer_does() {
+    let folder = folder("steer-rehearse");
+    let plan = PLAN
+        .replace("[plan]", "[plan]\nmost-time = '4h'")
+        .replace("\nmost-time = '2d'", "");
+    fs::write(
+        folder.join("ramp.toml"),
+        format!("connections = 2000\n{plan}"),
+    )
+    .expect("room");
+    let printed = |arguments: &[&str]| {
+        let output = lastbyte(&folder, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let by_steer = printed(&["steer", "--plan", "ramp.toml", "--rehearse", "2"]);
+    let by_ab = printed(&["ab", "--plan", "ramp.toml", "--repeat", "2"]);
+    assert_eq!(by_ab, by_steer);
+    assert!(by_ab.contains("2 ramps in each scenario"), "{by_ab}");
+    let other = lastbyte(
+        &folder,
+        &["ab", "--plan", "ramp.toml", "--repeat", "2", "--json"],
+    );
+    assert_eq!(other.status.code(), Some(2));
+    assert!(
+        stderr(&other).contains("cannot be used with"),
+        "{}",
+        stderr(&other)
+    );
+}
+
 fn arms_and_epochs(log: &Path) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let epoch = |line: &Value| {
