@@ -527,6 +527,16 @@ fn a_failure_leaves_the_last_good_state() {
     let (_, second) = good.split_once('\n').expect("two");
     fs::write(&path, second).expect("room");
     ramp.refused(&["log"], "not the looks of one ramp");
+    // The decisions are missing: the ramp does not start again.
+    for missing in ["", "{\"look\":0,"] {
+        fs::write(&path, missing).expect("room");
+        ramp.refused(
+            &["log"],
+            "`state` has a file `experiment.toml` and no decisions",
+        );
+    }
+    fs::remove_file(&path).expect("it is there");
+    ramp.refused(&[], "`state` has a file `experiment.toml` and no decisions");
     // No room: neither the decision nor the file changes.
     fs::write(&path, &good).expect("room");
     ramp.hour(FIRST, 0.1, 1.0);

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Epoch, Subject,
-    tally::{Ignored, Tally},
+    tally::{COUNT_MAX, Ignored, Tally},
 };
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ pub struct Ramp(Vec<Look>);
 
 impl Ramp {
     /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, have decisions before its start
-    /// or after its end, or an epoch that no ramp has.
+    /// or after its end, or numbers that no ramp has.
     #[must_use]
     pub fn new(looks: Vec<Look>) -> Option<Self> {
         let are_counted = looks
@@ -243,8 +243,13 @@ impl Ramp {
                 .all(|look| look.action != Action::Start);
         let ends = looks
             .is_sorted_by(|look, next| !look.action.is_end() || next.action == Action::Stopped);
-        // Each decision takes another one.
-        let has_room = looks.iter().all(|look| look.epoch < u32::MAX / 2 + 1);
+        // Each decision takes another epoch, and numbers of connections are summed.
+        let has_room = looks.iter().all(|look| {
+            let mut counts = look.connections.values().flatten();
+            look.epoch < u32::MAX / 2 + 1
+                && look.stage < usize::from(u16::MAX)
+                && counts.all(|count| *count <= COUNT_MAX)
+        });
         (are_counted && starts && ends && has_room).then_some(Self(looks))
     }
 
@@ -663,8 +668,11 @@ impl<'a> Findings<'a> {
         Some(format!("TTLB is higher at site `{}`", tally.name(site)))
     }
 
-    /// The guard rail that is exceeded by what was seen.
+    /// The guard rail that is exceeded by what was seen, or what was not seen.
     fn excess(&self, subject: &Subject<'_>) -> Option<String> {
+        if self.ttlb.is_none() {
+            return Some("TTLB is not known".to_owned());
+        }
         let rails = [
             ("loss", self.loss, subject.plan.loss),
             (

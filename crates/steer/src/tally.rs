@@ -21,6 +21,8 @@ const EPOCHS_MAX: usize = 256;
 /// Further hashes of an epoch are not kept.
 const CONFIGS_MAX: usize = 16;
 const HOUR_MS: u64 = 3_600_000;
+/// More connections are of no log, and those of many parts could overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
 /// The keys of a line that matter; `None` if absent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,7 +108,7 @@ impl Values {
 /// The time of a connection in milliseconds, as it counts.
 fn counted_ttlb(is_complete: bool, ttlb_ms: Option<f64>, limit_ms: f64) -> Option<f64> {
     let ttlb = if is_complete { ttlb_ms } else { Some(limit_ms) };
-    let ttlb = ttlb.filter(|ttlb| ttlb.is_finite())?;
+    let ttlb = ttlb.filter(|ttlb| ttlb.is_finite() && *ttlb >= 0.0)?;
     // Logs have whole milliseconds.
     Some(ttlb.clamp(0.5, limit_ms))
 }

@@ -357,7 +357,7 @@ fn decisions_that_no_ramp_makes_are_told() {
         ),
         (2, &|look| look.share = 0.99),
         (2, &|look| look.stage = 1),
-        (looks.len() - 1, &|look| look.stage = usize::MAX),
+        (looks.len() - 1, &|look| look.stage = 1000),
         (looks.len() - 1, &|look| look.share = 1.0),
     ] {
         let mut looks = looks.to_vec();
@@ -374,6 +374,15 @@ fn decisions_that_no_ramp_makes_are_told() {
         let mut looks = looks.to_vec();
         looks[2].action = action;
         assert!(Ramp::new(looks).is_none(), "{action}");
+    }
+    for change in [
+        &(|look: &mut Look| look.stage = usize::MAX) as &dyn Fn(&mut Look),
+        &|look| look.connections = BTreeMap::from([("s".to_owned(), [0, 1 << 49])]),
+        &|look| look.epoch = u32::MAX,
+    ] {
+        let mut looks = looks.to_vec();
+        change(&mut looks[2]);
+        assert!(Ramp::new(looks).is_none());
     }
     let mut looks = looks.to_vec();
     looks[0].action = Action::Hold;
@@ -712,34 +721,40 @@ fn an_arm_that_is_slower_at_a_site_with_enough_connections_is_stopped() {
     }
 }
 
-/// Lines without numbers of packets: a rail that cannot be checked is not within its limit.
+/// Lines without numbers of packets or times: what cannot be checked is not within its limit.
 #[test]
-fn a_guard_rail_that_is_not_known_holds_the_stage() {
-    let mut log = Log::new();
-    for hour in 0..4 {
-        for number in 0..2000 {
-            let ttlb = 400.0 * (log.unit() - 0.5).exp();
-            log.add(&Line {
-                experiment: Some("x"),
-                arm: Some(if number % 10 == 0 { "b" } else { "a" }),
-                config: Some("00ff-1"),
-                time_ms: Some(hour * HOUR_MS + number),
-                size: Some(1000),
-                is_complete: Some(number % 100 < 98),
-                ttlb_ms: Some(ttlb),
-                ..Line::default()
-            });
+fn what_is_not_known_holds_the_stage() {
+    for (loss, time, rule) in [
+        (None, Some(400.0), "loss is not known"),
+        (Some(0.0), None, "TTLB is not known"),
+        // A clock that went back.
+        (Some(0.0), Some(-400.0), "TTLB is not known"),
+    ] {
+        let mut log = Log::new();
+        for hour in 0..4 {
+            for number in 0..2000 {
+                let (is_arm, spread) = (number % 10 == 0, (log.unit() - 0.5).exp());
+                log.add(&Line {
+                    experiment: Some("x"),
+                    arm: Some(if is_arm { "b" } else { "a" }),
+                    config: Some("00ff-1"),
+                    time_ms: Some(hour * HOUR_MS + number),
+                    size: Some(1000),
+                    is_complete: Some(time != Some(400.0) || number % 100 < 98),
+                    ttlb_ms: if is_arm { time } else { Some(400.0) }.map(|time| time * spread),
+                    sent: loss.map(|_| 100.0),
+                    lost: loss,
+                    ..Line::default()
+                });
+            }
+            log.hour += 1;
         }
-        log.hour += 1;
+        let look = log
+            .ramp
+            .look(&subject(&log.plan), &log.tally, log.tally.until_ms)
+            .expect("not over");
+        assert_eq!((look.action, &*look.rule), (Action::Hold, rule));
     }
-    let look = log
-        .ramp
-        .look(&subject(&log.plan), &log.tally, log.tally.until_ms)
-        .expect("not over");
-    assert_eq!(
-        (look.action, &*look.rule),
-        (Action::Hold, "loss is not known")
-    );
 }
 
 #[test]

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use lastbyte_report::statistics::{quantiles::Histogram, sequence::Sums};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{Ignored, Tally, Values};
+use super::{COUNT_MAX, Ignored, Tally, Values};
 
-/// A sum of more values is of no log, and those of many parts could overflow.
-const COUNT_MAX: u64 = 1 << 48;
 /// No value is larger: logarithms of times in milliseconds, and shares.
 const VALUE_MAX: f64 = 64.0;
 

@@ -39,6 +39,13 @@ impl Store {
             return Ok(None);
         };
         let (ramp, len, rest) = decisions(folder)?;
+        // Of a ramp that may be over: another one would give its arm connections again.
+        if ramp.looks().is_empty() && folder.join(EXPERIMENT).exists() {
+            return Err(Failure::Run(format!(
+                "`{}` has a file `{EXPERIMENT}` and no decisions (expected the decisions that it follows, or another directory; the shares stay)",
+                folder.display()
+            )));
+        }
         if rest > 0 {
             notice(format!(
                 "`{}`: its last line has no end, and does not count",
