@@ -289,6 +289,14 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::rename(from, to).map_err(|error| cannot_write(to, &error))
 }
 
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
+    fs::remove_file(path).map_err(|error| {
+        let path = path.display();
+        Failure::Run(format!("cannot remove `{path}`: {error}"))
+    })
+}
+
 /// Endings of files that the commands write.
 const FILE_ENDINGS: [&str; 12] = [
     "csv", "gz", "htm", "html", "json", "ndjson", "parquet", "pdf", "png", "qlog", "sqlog", "svg",

@@ -49,8 +49,8 @@ most-time = '2d'
 /// A whole hour of September 2020.
 const STARTED_MS: u64 = 1_599_998_400_000;
 const HOUR_MS: u64 = 3_600_000;
-/// The first epoch of a ramp that started then.
-const FIRST: u64 = STARTED_MS / 1000;
+/// The first epoch of a ramp that started half an hour before.
+const FIRST: u64 = STARTED_MS / 1000 - 1800;
 
 struct Ramp {
     folder: PathBuf,
@@ -79,7 +79,13 @@ impl Ramp {
         ramp
     }
 
+    /// Runs the command as if the earlier looks had been made when their newest lines were written.
     fn steer(&self, arguments: &[&str]) -> Output {
+        let path = self.folder.join("state/decisions.ndjson");
+        if let Ok(text) = fs::read_to_string(&path) {
+            let looks = text.split_inclusive('\n').map(at_its_newest_line);
+            fs::write(&path, looks.collect::<String>()).expect("room");
+        }
         let common = ["steer", "--plan", "ramp.toml", "--state", "state"];
         lastbyte(&self.folder, &[&common, arguments].concat())
     }
@@ -147,6 +153,20 @@ impl Ramp {
     }
 }
 
+/// The line of a look, made when its newest line was written.
+fn at_its_newest_line(line: &str) -> String {
+    let value = |key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        rest.split_once(',').map(|(value, _)| value)
+    };
+    match (value("\"until\":"), value("\"at\":")) {
+        (Some(until), Some(at)) => {
+            line.replacen(&format!("\"at\":{at},"), &format!("\"at\":{until},"), 1)
+        }
+        _ => line.to_owned(),
+    }
+}
+
 fn write_plan_with_state(folder: &Path, state: &str) {
     let plan = PLAN.replace("[plan]", &format!("[plan]\nstate = '{state}'"));
     fs::write(folder.join("ramp.toml"), plan).expect("room");
@@ -162,7 +182,8 @@ fn began(folder: &Path, state: &str) {
         look["epoch"], second,
         "the first epoch is the second of the start"
     );
-    look["until"] = STARTED_MS.into();
+    look["until"] = (FIRST * 1000).into();
+    look["at"] = (FIRST * 1000).into();
     look["epoch"] = FIRST.into();
     fs::write(&path, format!("{look}\n")).expect("room");
 }
@@ -171,7 +192,7 @@ fn began(folder: &Path, state: &str) {
 fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     let mut ramp = Ramp::new("steer-ramp");
     let first = ramp.experiment();
-    let expected = "epoch = 1599998400\n\n[[arms]]\nname = \"new\"\nspec = \"rapid-start\"\nshare = 0.1\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 0.9\n";
+    let expected = "epoch = 1599996600\n\n[[arms]]\nname = \"new\"\nspec = \"rapid-start\"\nshare = 0.1\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 0.9\n";
     assert!(first.contains(expected), "{first}");
     let check = lastbyte(
         &ramp.folder,
@@ -199,7 +220,7 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
         "{look}"
     );
     assert!(
-        ramp.experiment().contains("epoch = 1599998401\n"),
+        ramp.experiment().contains("epoch = 1599996601\n"),
         "{}",
         ramp.experiment()
     );
@@ -244,7 +265,7 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     assert_eq!(end["ignored"]["other-experiment"], 1);
     assert_eq!(
         end["configs"],
-        serde_json::json!(["00112233aabbccdd-1599998401"])
+        serde_json::json!(["00112233aabbccdd-1599996601"])
     );
     assert!(
         ramp.experiment().contains("share = 0.95\n"),
@@ -321,7 +342,17 @@ fn verify(ramp: &Ramp) {
         .map(|line| {
             let mut look: Value = serde_json::from_str(line).expect("a look");
             let keys = look.as_object_mut().expect("an object");
-            for key in ["setup", "at", "ttlb-low", "stage-ttlb", "p50", "p75", "p95"] {
+            for key in [
+                "setup",
+                "at",
+                "rules",
+                "marks",
+                "ttlb-low",
+                "stage-ttlb",
+                "p50",
+                "p75",
+                "p95",
+            ] {
                 keys.remove(key);
             }
             look.to_string()
@@ -452,12 +483,13 @@ fn a_failure_leaves_the_last_good_state() {
 
     ramp.refused(&["log", "missing"], "cannot read `missing`");
     ramp.refused(&["log", "log"], "given twice");
-    // A log that lost lines.
+    // A log that is empty.
     fs::write(ramp.folder.join("short"), "").expect("room");
-    ramp.refused(
-        &["short"],
-        "the logs have 0 connections of `old` at site `fra`, and look 1 had ",
-    );
+    ramp.refused(&["short"], "the logs lack lines of `log`, which look 1 had");
+    // A log that lost one line, which may be the one that is looked for.
+    let (but_one, _) = ramp.log.trim_end().rsplit_once('\n').expect("lines");
+    fs::write(ramp.folder.join("short"), but_one).expect("room");
+    ramp.refused(&["short"], ", and look 1 had ");
     // As many lines, of which one site's are others.
     fs::write(
         ramp.folder.join("short"),
@@ -495,6 +527,16 @@ fn a_failure_leaves_the_last_good_state() {
     let (_, second) = good.split_once('\n').expect("two");
     fs::write(&path, second).expect("room");
     ramp.refused(&["log"], "not the looks of one ramp");
+    // The decisions are missing: the ramp does not start again.
+    for missing in ["", "{\"look\":0,"] {
+        fs::write(&path, missing).expect("room");
+        ramp.refused(
+            &["log"],
+            "`state` has a file `experiment.toml` and no decisions",
+        );
+    }
+    fs::remove_file(&path).expect("it is there");
+    ramp.refused(&[], "`state` has a file `experiment.toml` and no decisions");
     // No room: neither the decision nor the file changes.
     fs::write(&path, &good).expect("room");
     ramp.hour(FIRST, 0.1, 1.0);
@@ -573,6 +615,38 @@ fn plans_are_checked() {
         Some(2),
         "no state: {}",
         stderr(&output)
+    );
+}
+
+#[test]
+fn ab_rehearses_a_plan_as_steer_does() {
+    let folder = folder("steer-rehearse");
+    let plan = PLAN
+        .replace("[plan]", "[plan]\nmost-time = '4h'")
+        .replace("\nmost-time = '2d'", "");
+    fs::write(
+        folder.join("ramp.toml"),
+        format!("connections = 2000\n{plan}"),
+    )
+    .expect("room");
+    let printed = |arguments: &[&str]| {
+        let output = lastbyte(&folder, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let by_steer = printed(&["steer", "--plan", "ramp.toml", "--rehearse", "2"]);
+    let by_ab = printed(&["ab", "--plan", "ramp.toml", "--repeat", "2"]);
+    assert_eq!(by_ab, by_steer);
+    assert!(by_ab.contains("2 ramps in each scenario"), "{by_ab}");
+    let other = lastbyte(
+        &folder,
+        &["ab", "--plan", "ramp.toml", "--repeat", "2", "--json"],
+    );
+    assert_eq!(other.status.code(), Some(2));
+    assert!(
+        stderr(&other).contains("cannot be used with"),
+        "{}",
+        stderr(&other)
     );
 }
 
@@ -683,7 +757,7 @@ fn a_server_with_a_plan_ramps_by_its_own_log() {
     let printed = serving.process.until("look 1: ");
     assert!(
         printed.contains("look 1: ramp: ")
-            && printed.contains("new: 50% of new connections, stage 2 of 2, epoch 1599998401"),
+            && printed.contains("new: 50% of new connections, stage 2 of 2, epoch 1599996601"),
         "{printed}"
     );
     assert_eq!(

@@ -24,7 +24,7 @@
 //! let plan = RampPlan::default();
 //! let subject = Subject { name: "new", arms: ["cubic", "rapid-start"], plan: &plan };
 //! let mut ramp = Ramp::default();
-//! ramp.push(Ramp::start(&subject, "hash of the plan", 1_790_000_000_000));
+//! ramp.push(ramp.start(&subject, "hash of the plan", 1_790_000_000_000, 1_790_000_000_000));
 //! let look = ramp.look(&subject, &Tally::default(), 1_790_000_000_000).expect("the ramp is not over");
 //! assert_eq!((look.action, look.share), (Action::Hold, 0.01));
 //! ```
@@ -58,6 +58,8 @@ pub struct Epoch {
     pub stage: usize,
     /// The arm's share of connections.
     pub share: f64,
-    /// When it began, in milliseconds since 1970.
+    /// The time of the newest line before it, in milliseconds since 1970.
     pub since_ms: u64,
+    /// When it was decided, in milliseconds since 1970.
+    pub decided_ms: u64,
 }

@@ -14,7 +14,8 @@
 //! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
 //! | `hold` | otherwise | |
 //!
-//! In a window of `freeze`, `ramp` and `win` hold: no share grows.
+//! In a window of `freeze`, `start`, `ramp` and `win` hold: no share grows. A ramp that has not started leaves all connections at the
+//! baseline.
 //!
 //! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
 //! the last stage only, so that an effect that faded in earlier stages does not count.
@@ -22,11 +23,12 @@
 //! # Decisions
 //!
 //! - *Time is counted in hours with lines*, by the time on the lines, from the look that began the stage until now. So hours without
-//!   traffic do not count, and no wrong time of a line or clock of a server makes a stage shorter than it is.
+//!   traffic do not count. Besides, the least time of a stage passes by the clock of the looks, and from the newest line before the
+//!   stage to the newest line of it. So no wrong time of a line or clock makes a stage shorter than it is.
 //! - *The sample ratio needs no least number of connections of the arm*: an arm whose connections all fail may have no lines.
 //! - *A ramp that is over stays over.* Another needs another directory of state.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 use std::collections::BTreeMap;
 
 use lastbyte_report::statistics::{
@@ -39,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Epoch, Subject,
-    tally::{Ignored, Tally},
+    tally::{COUNT_MAX, Ignored, Tally},
 };
 
 #[cfg(test)]
@@ -56,7 +58,7 @@ const QUANTILE_ERROR: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// The first stage starts.
+    /// The first stage starts. In a window of `freeze`, a ramp holds before it.
     Start,
     /// Shares stay.
     Hold,
@@ -137,6 +139,9 @@ pub struct Look {
     /// When it was made, in milliseconds since the Unix epoch. 0 by versions that did not record it.
     #[serde(default)]
     pub at: u64,
+    /// The version of the rules by which it was made. 0 by versions that did not record it.
+    #[serde(default)]
+    pub rules: u32,
     /// Whether its lines were counted before, in states. A state may lack lines that came later.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_states: bool,
@@ -157,6 +162,12 @@ pub struct Look {
     pub setup: Option<Setup>,
     /// Connections of baseline and arm by site.
     pub connections: BTreeMap<String, [u64; 2]>,
+    /// The mark of a line of each log, by the log's name: of logs whose line no look noted before. A log is there while its line is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, u64>,
+    /// Who let the ramp go on without lines that earlier looks had, and which are missing. `marks` are of all logs then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     /// Lines that do not count.
     pub ignored: Ignored,
     /// Hashes of the servers' configurations on lines of the stage.
@@ -183,6 +194,10 @@ pub struct Look {
     pub ratio: Option<f64>,
 }
 
+/// The version of the rules. Before 1, a stage lasted as many hours with lines as its least time has, whenever in them it began, and
+/// a ramp started in a window of `freeze`, too.
+const RULES: u32 = 1;
+
 impl Look {
     /// The look at this time that ends a ramp after this one, for an operator, with the reason.
     #[must_use]
@@ -190,12 +205,15 @@ impl Look {
         Self {
             look: self.look + 1,
             at: now_ms,
+            rules: RULES,
             by_states: false,
             action: Action::Stopped,
             rule,
             epoch: self.epoch + 1,
             share: 0.0,
             setup: None,
+            marks: BTreeMap::new(),
+            lost: None,
             ..self.clone()
         }
     }
@@ -206,21 +224,33 @@ impl Look {
 pub struct Ramp(Vec<Look>);
 
 impl Ramp {
-    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, begin with another action
-    /// than [`Action::Start`], or have an epoch that no ramp has.
+    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, have decisions before its start
+    /// or after its end, or numbers that no ramp has.
     #[must_use]
     pub fn new(looks: Vec<Look>) -> Option<Self> {
         let are_counted = looks
             .iter()
             .zip(0..)
             .all(|(look, number)| look.look == number);
-        let starts = looks
-            .iter()
-            .zip(0..)
-            .all(|(look, number)| (number == 0) == (look.action == Action::Start));
-        // Each decision takes another one.
-        let has_room = looks.iter().all(|look| look.epoch < u32::MAX / 2 + 1);
-        (are_counted && starts && has_room).then_some(Self(looks))
+        let start = looks.iter().position(|look| look.action == Action::Start);
+        let (before, since) = looks.split_at(start.unwrap_or(looks.len()));
+        let waits =
+            |look: &Look| look.share <= 0.0 && !matches!(look.action, Action::Ramp | Action::Win);
+        let starts = before.iter().all(waits)
+            && since
+                .iter()
+                .skip(1)
+                .all(|look| look.action != Action::Start);
+        let ends = looks
+            .is_sorted_by(|look, next| !look.action.is_end() || next.action == Action::Stopped);
+        // Each decision takes another epoch, and numbers of connections are summed.
+        let has_room = looks.iter().all(|look| {
+            let mut counts = look.connections.values().flatten();
+            look.epoch < u32::MAX / 2 + 1
+                && look.stage < usize::from(u16::MAX)
+                && counts.all(|count| *count <= COUNT_MAX)
+        });
+        (are_counted && starts && ends && has_room).then_some(Self(looks))
     }
 
     /// The looks so far.
@@ -240,46 +270,112 @@ impl Ramp {
         self.0.last().is_some_and(|look| look.action.is_end())
     }
 
-    /// The epochs so far.
+    /// Whether the first stage has yet to start.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        !self.is_over() && self.0.iter().all(|look| look.action != Action::Start)
+    }
+
+    /// Whether each stage is one of this plan, and each share that of its decision.
+    #[must_use]
+    pub fn follows(&self, plan: &RampPlan) -> bool {
+        let mut waits = true;
+        self.0.iter().all(|look| {
+            waits &= look.action != Action::Start;
+            let has_stage = look.stage < plan.stages.len();
+            let share = if waits {
+                0.0
+            } else {
+                share(look.action, look.stage, plan)
+            };
+            has_stage && (look.share - share).abs() < 1e-9
+        })
+    }
+
+    /// What the logs must have: the number of a look, the name that a log had then, and the mark of a line in it.
+    pub fn marks(&self) -> impl Iterator<Item = (u64, &str, u64)> {
+        let whole = self.0.iter().rposition(|look| look.lost.is_some());
+        let looks = self.0.iter().skip(whole.unwrap_or(0));
+        looks.flat_map(|look| {
+            let marks = look.marks.iter();
+            marks.map(|(log, mark)| (look.look, log.as_str(), *mark))
+        })
+    }
+
+    /// The epochs since the start.
     #[must_use]
     pub fn epochs(&self) -> Vec<Epoch> {
         let mut epochs: Vec<Epoch> = Vec::new();
-        for look in &self.0 {
+        let waits = |look: &&Look| look.action != Action::Start;
+        for look in self.0.iter().skip_while(waits) {
+            let at = if look.at > 0 { look.at } else { look.until };
             if epochs.last().is_none_or(|last| last.number != look.epoch) {
                 epochs.push(Epoch {
                     number: look.epoch,
                     stage: look.stage,
                     share: look.share,
                     since_ms: look.until,
+                    decided_ms: at,
                 });
+            } else if let Some(last) = epochs.last_mut() {
+                // The clock of the decision may have been fast.
+                last.decided_ms = last.decided_ms.min(at);
             }
         }
         epochs
     }
 
-    /// The first look: the first stage starts, at this time in milliseconds since 1970.
+    /// The look that starts the first stage, or holds before it in a window of `freeze`. Times are in milliseconds since 1970: lines
+    /// are of the ramp since `until_ms`, and now.
     #[must_use]
-    pub fn start(subject: &Subject<'_>, plan: &str, now_ms: u64) -> Look {
+    pub fn start(&self, subject: &Subject<'_>, plan: &str, until_ms: u64, now_ms: u64) -> Look {
+        self.start_by(RULES, subject, plan, [until_ms, now_ms])
+    }
+
+    fn start_by(
+        &self,
+        rules: u32,
+        subject: &Subject<'_>,
+        plan: &str,
+        [until_ms, now_ms]: [u64; 2],
+    ) -> Look {
+        let last = self.0.last();
+        let first = || {
+            u32::try_from(until_ms / 1000)
+                .unwrap_or(u32::MAX / 2)
+                .max(1)
+        };
+        let decided = (Action::Start, "first stage".to_owned());
+        let frozen_at = if rules > 0 { now_ms } else { u64::MAX };
+        let (action, rule) = unless_frozen(subject.plan, frozen_at, decided);
+        let setup = Setup {
+            experiment: subject.name.to_owned(),
+            arms: subject.arms.map(str::to_owned),
+            stages: subject.plan.stages.clone(),
+            detect: subject.plan.detect,
+            loss: subject.plan.loss,
+            completion: subject.plan.completion,
+        };
         Look {
-            look: 0,
-            until: now_ms,
+            look: last.map_or(0, |last| last.look + 1),
+            until: last.map_or(0, |last| last.until).max(until_ms),
             at: now_ms,
+            rules,
             by_states: false,
-            action: Action::Start,
-            rule: "first stage".to_owned(),
-            epoch: u32::try_from(now_ms / 1000).unwrap_or(u32::MAX / 2).max(1),
+            action,
+            rule,
+            epoch: last.map_or_else(first, |last| last.epoch + 1),
             stage: 0,
-            share: subject.plan.stages.first().copied().unwrap_or(0.0),
+            share: if action == Action::Start {
+                share(action, 0, subject.plan)
+            } else {
+                0.0
+            },
             plan: plan.to_owned(),
-            setup: Some(Setup {
-                experiment: subject.name.to_owned(),
-                arms: subject.arms.map(str::to_owned),
-                stages: subject.plan.stages.clone(),
-                detect: subject.plan.detect,
-                loss: subject.plan.loss,
-                completion: subject.plan.completion,
-            }),
+            setup: last.is_none().then_some(setup),
             connections: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            lost: None,
             ignored: Ignored::default(),
             configs: Vec::new(),
             hours: 0,
@@ -295,56 +391,74 @@ impl Ramp {
         }
     }
 
-    /// The look that takes the arm away for an operator, also after a win. `None` if the ramp did not start, or the arm has no
-    /// connections.
+    /// The look that takes the arm away for an operator, also before the start and after a win. `None` if there are no looks, or the
+    /// ramp is over and the arm has no connections.
     #[must_use]
     pub fn stop(&self, rule: String, now_ms: u64) -> Option<Look> {
-        let last = self.0.last().filter(|look| look.share > 0.0)?;
-        Some(last.stopped(rule, now_ms))
+        let last = self.0.last()?;
+        let can_end = last.share > 0.0 || !last.action.is_end();
+        can_end.then(|| last.stopped(rule, now_ms))
     }
 
     /// The look at these lines, at this time in milliseconds since 1970. `None` if the ramp did not start, or is over.
     #[must_use]
     pub fn look(&self, subject: &Subject<'_>, tally: &Tally, now_ms: u64) -> Option<Look> {
+        self.look_by(RULES, subject, tally, now_ms)
+    }
+
+    /// The look in place of a recorded one, the next of this ramp, by the rules of then. `None` if the ramp is over.
+    #[must_use]
+    pub fn again(&self, subject: &Subject<'_>, tally: &Tally, recorded: &Look) -> Option<Look> {
+        let Look { rules, at, .. } = *recorded;
+        if recorded.action == Action::Stopped {
+            self.stop(recorded.rule.clone(), at)
+        } else if self.waits() {
+            let times = [recorded.until, at];
+            Some(self.start_by(rules, subject, &recorded.plan, times))
+        } else {
+            self.look_by(rules, subject, tally, at)
+        }
+    }
+
+    fn look_by(
+        &self,
+        rules: u32,
+        subject: &Subject<'_>,
+        tally: &Tally,
+        now_ms: u64,
+    ) -> Option<Look> {
         let last = self.0.last().filter(|look| !look.action.is_end())?;
+        if self.waits() {
+            return None;
+        }
         let epochs = self.epochs();
         let current = *epochs.last()?;
         let findings = Findings::new(&epochs, current, tally);
         let plan = subject.plan;
-        let (mut action, mut rule) = findings.decide(subject, current, tally);
-        let mut windows = plan.freeze.iter();
-        if matches!(action, Action::Ramp | Action::Win)
-            && let Some(window) = windows.find(|window| window.contains(now_ms))
-        {
-            rule = format!("frozen from {window}, else {action}: {rule}");
-            action = Action::Hold;
+        let clock_ms = (rules > 0).then_some(now_ms);
+        let mut decided = findings.decide(subject, current, tally, clock_ms);
+        if matches!(decided.0, Action::Ramp | Action::Win) {
+            decided = unless_frozen(plan, now_ms, decided);
         }
-        let (stage, share) = match action {
-            Action::Ramp => {
-                let stage = current.stage + 1;
-                (
-                    stage,
-                    plan.stages.get(stage).copied().unwrap_or(current.share),
-                )
-            }
-            Action::Win => (current.stage, 1.0 - plan.holdback),
-            action if action.is_end() => (current.stage, 0.0),
-            _ => (current.stage, current.share),
-        };
+        let (action, rule) = decided;
+        let stage = current.stage + usize::from(action == Action::Ramp);
         let is_new = !matches!(action, Action::Hold);
         Some(Look {
             look: last.look + 1,
             until: tally.until_ms.max(last.until),
             at: now_ms,
+            rules,
             by_states: false,
             action,
             rule,
             epoch: current.number + u32::from(is_new),
             stage,
-            share,
+            share: share(action, stage, plan),
             plan: last.plan.clone(),
             setup: None,
             connections: tally.by_site(),
+            marks: BTreeMap::new(),
+            lost: None,
             ignored: tally.ignored,
             configs: tally.configs(current.number),
             hours: tally.hours(current.number),
@@ -362,6 +476,28 @@ impl Ramp {
             ratio: findings.ratio.map(|(_, excess)| excess),
         })
     }
+}
+
+/// The arm's share after a decision of a ramp that has started.
+fn share(action: Action, stage: usize, plan: &RampPlan) -> f64 {
+    match action {
+        Action::Win => 1.0 - plan.holdback,
+        action if action.is_end() => 0.0,
+        _ => plan.stages.get(stage).copied().unwrap_or(0.0),
+    }
+}
+
+/// A decision after which a share grows, or a hold in a window of `freeze`.
+fn unless_frozen(
+    plan: &RampPlan,
+    now_ms: u64,
+    (action, rule): (Action, String),
+) -> (Action, String) {
+    let frozen = plan.freeze.iter().find(|window| window.contains(now_ms));
+    frozen.map_or((action, rule.clone()), |window| {
+        let rule = format!("frozen from {window}, else {action}: {rule}");
+        (Action::Hold, rule)
+    })
 }
 
 fn change(value: f64, (low, high): (f64, f64)) -> Change {
@@ -416,7 +552,14 @@ impl<'a> Findings<'a> {
         }
     }
 
-    fn decide(&self, subject: &Subject<'_>, current: Epoch, tally: &Tally) -> (Action, String) {
+    /// The decision, and its reason. Without a clock, by the hours of a stage alone.
+    fn decide(
+        &self,
+        subject: &Subject<'_>,
+        current: Epoch,
+        tally: &Tally,
+        clock_ms: Option<u64>,
+    ) -> (Action, String) {
         let plan = subject.plan;
         let least = plan.least_connections;
         let all = tally.connections(None);
@@ -449,7 +592,7 @@ impl<'a> Findings<'a> {
             return (Action::StopHarm, rule);
         }
         let excess = self.excess(subject);
-        let wait = waiting(subject, current, tally);
+        let wait = waiting(subject, current, tally, clock_ms);
         let is_last = current.stage + 1 >= plan.stages.len();
         if is_last && wait.is_none() && excess.is_none() {
             let high = self.stage_ttlb.map(|of| of.above(WIN_ERROR, plan.detect));
@@ -525,8 +668,11 @@ impl<'a> Findings<'a> {
         Some(format!("TTLB is higher at site `{}`", tally.name(site)))
     }
 
-    /// The guard rail that is exceeded by what was seen.
+    /// The guard rail that is exceeded by what was seen, or what was not seen.
     fn excess(&self, subject: &Subject<'_>) -> Option<String> {
+        if self.ttlb.is_none() {
+            return Some("TTLB is not known".to_owned());
+        }
         let rails = [
             ("loss", self.loss, subject.plan.loss),
             (
@@ -536,14 +682,20 @@ impl<'a> Findings<'a> {
             ),
         ];
         rails.into_iter().find_map(|(what, of, limit)| match of {
-            Some(of) => (of.value > limit).then(|| format!("{what} is above its limit")),
+            Some(of) => (of.value > limit || of.value.is_nan())
+                .then(|| format!("{what} is above its limit")),
             None => Some(format!("{what} is not known")),
         })
     }
 }
 
 /// What a stage waits for.
-fn waiting(subject: &Subject<'_>, current: Epoch, tally: &Tally) -> Option<String> {
+fn waiting(
+    subject: &Subject<'_>,
+    current: Epoch,
+    tally: &Tally,
+    clock_ms: Option<u64>,
+) -> Option<String> {
     let plan = subject.plan;
     let (hours, least) = (
         tally.hours(current.number),
@@ -551,6 +703,21 @@ fn waiting(subject: &Subject<'_>, current: Epoch, tally: &Tally) -> Option<Strin
     );
     if hours < least {
         return Some(format!("{hours} of {least} hours of the stage"));
+    }
+    if let Some(clock_ms) = clock_ms {
+        let by_clock = clock_ms.saturating_sub(current.decided_ms);
+        let by_lines = tally
+            .newest(current.number)
+            .saturating_sub(current.since_ms);
+        let passed = Duration::from_millis(by_clock.min(by_lines));
+        if passed < plan.least_time {
+            let minutes = |span: Duration| span.as_secs() / 60;
+            return Some(format!(
+                "{} of {} minutes of the stage",
+                minutes(passed),
+                minutes(plan.least_time)
+            ));
+        }
     }
     let counts = tally.connections(Some(current.number));
     let few = counts

@@ -247,10 +247,11 @@ impl<'a> Rehearsal<'a> {
     pub fn run(&self, scenario: &Scenario, seed: u64) -> Run {
         let mut random = SplitMix64::stream(seed, 0);
         let mut ramp = Ramp::default();
-        ramp.push(Ramp::start(&self.subject, "", 0));
+        let first = ramp.start(&self.subject, "", 0, 0);
+        let (mut share, mut epoch) = (first.share, first.epoch);
+        ramp.push(first);
         let mut tally = Tally::default();
-        let (mut connections, mut ramps, mut share) = ([0, 0], 0, self.subject.plan.stages[0]);
-        let mut epoch = 1;
+        let (mut connections, mut ramps) = ([0, 0], 0);
         let hours = RampPlan::hours(self.subject.plan.most_time);
         for hour in 0..=hours {
             let from = u128::from(self.week) * u128::from(hour) / u128::from(HOURS_A_WEEK);
@@ -265,10 +266,10 @@ impl<'a> Rehearsal<'a> {
                 }
             }
             for (site, values) in cells.iter().enumerate() {
-                if values.iter().any(|one| one.connections > 0) {
+                if !ramp.waits() && values.iter().any(|one| one.connections > 0) {
                     let place = tally.site(&self.sites[site]);
                     tally.add_values(epoch, place, values);
-                    tally.add_hour(epoch, hour);
+                    tally.add_whole_hour(epoch, hour);
                 }
             }
             tally.until_ms = (hour + 1) * Duration::from_secs(3600).as_millis() as u64;
@@ -276,7 +277,12 @@ impl<'a> Rehearsal<'a> {
                 // Its state is its decisions.
                 ramp = Ramp::new(ramp.looks().to_vec()).unwrap_or_default();
             }
-            let Some(look) = ramp.look(&self.subject, &tally, tally.until_ms) else {
+            let now_ms = tally.until_ms;
+            let look = if ramp.waits() {
+                ramp.start(&self.subject, "", now_ms, now_ms)
+            } else if let Some(look) = ramp.look(&self.subject, &tally, now_ms) {
+                look
+            } else {
                 break;
             };
             (share, epoch) = (look.share, look.epoch);

@@ -21,6 +21,8 @@ const EPOCHS_MAX: usize = 256;
 /// Further hashes of an epoch are not kept.
 const CONFIGS_MAX: usize = 16;
 const HOUR_MS: u64 = 3_600_000;
+/// More connections are of no log, and those of many parts could overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
 /// The keys of a line that matter; `None` if absent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,7 +108,7 @@ impl Values {
 /// The time of a connection in milliseconds, as it counts.
 fn counted_ttlb(is_complete: bool, ttlb_ms: Option<f64>, limit_ms: f64) -> Option<f64> {
     let ttlb = if is_complete { ttlb_ms } else { Some(limit_ms) };
-    let ttlb = ttlb.filter(|ttlb| ttlb.is_finite())?;
+    let ttlb = ttlb.filter(|ttlb| ttlb.is_finite() && *ttlb >= 0.0)?;
     // Logs have whole milliseconds.
     Some(ttlb.clamp(0.5, limit_ms))
 }
@@ -131,17 +133,17 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a line that was written at `now_ms` at the latest. Lines of other epochs than these do not count. Without epochs, all
-    /// may count: see [`Tally::of_epochs`]. Returns whether the line counts.
+    /// may count: see [`Tally::of_epochs`]. Returns the epoch of a line that counts.
     pub fn add(
         &mut self,
         line: &Line<'_>,
         subject: &Subject<'_>,
         epochs: Option<&[Epoch]>,
         now_ms: u64,
-    ) -> bool {
+    ) -> Option<u32> {
         if line.experiment != Some(subject.name) {
             self.ignored.other_experiment += 1;
-            return false;
+            return None;
         }
         let known = |number| {
             let since_ms = epochs.map_or(Some(0), |epochs| since(epochs, number))?;
@@ -150,20 +152,20 @@ impl Tally {
         };
         let Some((epoch, since_ms)) = line.config.and_then(epoch_of).and_then(known) else {
             self.ignored.other_epoch += 1;
-            return false;
+            return None;
         };
         let ignored = &mut self.ignored;
         let Some(arm) = subject.arms.iter().position(|arm| line.arm == Some(arm)) else {
             ignored.other_arm += 1;
-            return false;
+            return None;
         };
         let Some(time) = line.time_ms.filter(|time| *time <= now_ms) else {
             ignored.without_time += 1;
-            return false;
+            return None;
         };
         if line.size.unwrap_or(0) < subject.plan.min_size {
             ignored.short += 1;
-            return false;
+            return None;
         }
         self.until_ms = self.until_ms.max(time);
         let newest = self.newest.entry(epoch).or_default();
@@ -192,7 +194,7 @@ impl Tally {
             loss.map(|(sent, lost)| lost / sent),
             limit_ms,
         );
-        true
+        Some(epoch)
     }
 
     /// Adds the lines of a later part of the same log.
@@ -281,13 +283,26 @@ impl Tally {
         }
     }
 
-    pub(crate) fn add_hour(&mut self, epoch: u32, hour: u64) {
+    fn add_hour(&mut self, epoch: u32, hour: u64) {
         self.hours.entry(epoch).or_default().insert(hour);
+    }
+
+    /// Adds an hour with lines until its end.
+    pub(crate) fn add_whole_hour(&mut self, epoch: u32, hour: u64) {
+        self.add_hour(epoch, hour);
+        let end = (hour + 1) * HOUR_MS;
+        self.newest.insert(epoch, end);
+        self.until_ms = self.until_ms.max(end);
     }
 
     /// Hours with lines of an epoch.
     pub(crate) fn hours(&self, epoch: u32) -> u64 {
         self.hours.get(&epoch).map_or(0, BTreeSet::len) as u64
+    }
+
+    /// The time of the newest line of an epoch, in milliseconds since 1970.
+    pub(crate) fn newest(&self, epoch: u32) -> u64 {
+        self.newest.get(&epoch).copied().unwrap_or(0)
     }
 
     /// Hours with lines of any epoch.

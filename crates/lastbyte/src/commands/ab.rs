@@ -33,7 +33,7 @@ use crate::{
     commands::{
         experiment_file,
         path::{self, setting},
-        report, sim, values,
+        report, sim, steer, values,
     },
     failure::Failure,
     files,
@@ -160,7 +160,42 @@ pub(crate) struct Arguments {
     /// Print JSON (docs/ab.md)
     #[arg(long)]
     json: bool,
+    /// Rehearse the plan of this experiment file, as `lastbyte steer --rehearse`
+    #[arg(long, value_name = "EXP.toml", requires = "repeat", conflicts_with_all = OTHERS)]
+    plan: Option<PathBuf>,
+    /// Number of ramps of --plan in each scenario
+    #[arg(long, value_name = "N", requires = "plan", value_parser = values::count::<u32>(1..=steer::RAMPS_MAX))]
+    repeat: Option<u32>,
 }
+
+/// Options that --plan does not take.
+const OTHERS: [&str; 25] = [
+    "file",
+    "arm",
+    "network",
+    "rtt",
+    "queue",
+    "vary",
+    "sweep",
+    "size",
+    "requests",
+    "parallel",
+    "pause",
+    "upload",
+    "neighbour",
+    "horizon",
+    "connections",
+    "unpaired",
+    "out",
+    "force",
+    "log_compress",
+    "replay",
+    "plot",
+    "qlog",
+    "power",
+    "pictures",
+    "json",
+];
 
 /// Maximum number of connections: each takes some bytes of memory from the start.
 const CONNECTIONS_MAX: u64 = 100_000_000;
@@ -169,6 +204,10 @@ const PAGE: &str = "report.html";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    if let (Some(plan), Some(repeats)) = (&arguments.plan, arguments.repeat) {
+        let seed = arguments.seed.unwrap_or(1);
+        return steer::rehearse(plan, repeats, seed, arguments.jobs, registry);
+    }
     let experiment = experiment(arguments, registry)?;
     if let [only] = &experiment.arms[..] {
         return Err(Failure::Usage(format!(

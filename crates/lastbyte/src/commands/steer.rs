@@ -6,6 +6,7 @@ mod store;
 
 use core::{fmt::Write as _, num::NonZeroUsize};
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -64,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     verify: bool,
     /// Run the plan N times over simulated connections, in each of several scenarios
-    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=100_000), conflicts_with_all = ["state", "verify", "partial", "merge", "logs"])]
+    #[arg(long, value_name = "N", value_parser = values::count::<u32>(1..=RAMPS_MAX), conflicts_with_all = ["state", "verify", "partial", "merge", "logs"])]
     rehearse: Option<u32>,
     /// Random seed of --rehearse
     #[arg(long, default_value = "1", value_parser = units::seed)]
@@ -80,6 +81,8 @@ pub(crate) struct Arguments {
     merge: bool,
 }
 
+/// Ramps of a rehearsal in each scenario.
+pub(super) const RAMPS_MAX: u64 = 100_000;
 /// Servers write lines some time after the time on them. Lines of this time before now wait for the next look, so that the same
 /// lines can be counted again.
 const SETTLED_MS: u64 = 60_000;
@@ -94,17 +97,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if let Some(done) = arguments.state.as_deref().and_then(of_stop) {
         return done;
     }
-    let controller = Controller::read(&arguments.plan, registry)?.ok_or_else(|| {
-        let file = arguments.plan.display();
-        Failure::Usage(format!(
-            "`{file}`: no table `[plan]` (expected one: docs/plan.md)"
-        ))
-    })?;
+    let (plan, jobs) = (&arguments.plan, arguments.jobs);
     if let Some(repeats) = arguments.rehearse {
-        let subject = controller.subject();
-        return rehearse::run(arguments, &controller.experiment, subject, repeats);
+        return rehearse(plan, repeats, arguments.seed, jobs, registry);
     }
-    let jobs = arguments.jobs;
+    let controller = Controller::of_plan(plan, registry)?;
     if arguments.partial {
         sealed::write(|| controller.part(&arguments.logs, jobs, now_ms()))?;
         return Ok(ExitCode::SUCCESS);
@@ -140,6 +137,19 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a plan so many times over simulated connections, in each of several scenarios.
+pub(super) fn rehearse(
+    plan: &Path,
+    repeats: u32,
+    seed: u64,
+    jobs: Option<NonZeroUsize>,
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
+    let controller = Controller::of_plan(plan, registry)?;
+    let subject = controller.subject();
+    rehearse::run(&controller.experiment, subject, repeats, seed, jobs)
 }
 
 /// Ends a ramp for its file `stop`. The experiment file that servers read is written again, so that no plan is needed.
@@ -224,6 +234,16 @@ impl Controller {
         }))
     }
 
+    /// Reads the experiment file, which must have a plan.
+    fn of_plan(file: &Path, registry: &Registry) -> Result<Self, Failure> {
+        Self::read(file, registry)?.ok_or_else(|| {
+            let file = file.display();
+            Failure::Usage(format!(
+                "`{file}`: no table `[plan]` (expected one: docs/plan.md)"
+            ))
+        })
+    }
+
     /// The directory that the plan names.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let folder = self.file.parent().unwrap_or(Path::new(""));
@@ -273,18 +293,25 @@ impl Controller {
         if is_new && stopped.is_some() {
             return Err(store.cannot_start());
         }
-        if is_new {
+        // Another plan may have another arm: whose shares are published would not be known.
+        self.check(store.ramp())?;
+        if store.ramp().waits() && stopped.is_none() {
             // Given by mistake, or not: they are of another time.
             if let Lines::Logs(logs, _) = lines {
                 report::inputs(logs)?;
             }
-            store.push(Ramp::start(&self.subject(), &self.hash, settled(now_ms)))?;
+            let subject = self.subject();
+            let look = (store.ramp()).start(&subject, &self.hash, settled(now_ms), now_ms);
+            // One look says that the ramp waits.
+            if is_new || look.action == Action::Start {
+                store.push(look)?;
+            }
         } else {
-            // Another plan may have another arm: whose shares are published would not be known.
-            self.check(store.ramp())?;
             let is_looked_at = !store.ramp().is_over() && !lines.are_none();
             let look = if stopped.is_none() && is_looked_at {
-                Some(self.look(store.ramp(), lines, now_ms)?)
+                let look = self.look(&store, lines, now_ms)?;
+                store.forget_lost()?;
+                Some(look)
             } else {
                 None
             };
@@ -314,6 +341,9 @@ impl Controller {
     /// Checks that a ramp follows this plan.
     fn check(&self, ramp: &Ramp) -> Result<(), Failure> {
         match ramp.looks().first() {
+            Some(first) if first.plan == self.hash && !ramp.follows(&self.plan) => Err(Failure::Run(
+                "a share of the decisions is not that of the plan (expected decisions as they were written; the shares stay)".to_owned(),
+            )),
             Some(first) if first.plan != self.hash => Err(Failure::Usage(format!(
                 "`{}` changed since the ramp started: {} (expected {}; another plan needs another directory of state)",
                 self.file.display(),
@@ -325,7 +355,8 @@ impl Controller {
     }
 
     /// Looks at the lines.
-    fn look(&self, ramp: &Ramp, lines: Lines<'_>, now_ms: u64) -> Result<Look, Failure> {
+    fn look(&self, store: &Store, lines: Lines<'_>, now_ms: u64) -> Result<Look, Failure> {
+        let ramp = store.ramp();
         let subject = &self.subject();
         let settled = settled(now_ms);
         let over = || Failure::Run("the ramp is over".to_owned());
@@ -341,31 +372,51 @@ impl Controller {
             )));
         }
         let epochs = ramp.epochs();
-        let tally = match lines {
-            Lines::Logs(logs, jobs) => {
-                let tallies = log::tally(logs, jobs, subject, &epochs, &[settled])?;
-                tallies.into_iter().next().unwrap_or_default()
-            }
+        let by_states = matches!(lines, Lines::States(_));
+        let lines = match lines {
+            Lines::Logs(logs, jobs) => log::lines(logs, jobs, subject, &epochs, settled)?,
             Lines::States(parts) => log::merge(parts, &self.hash, &epochs, now_ms)?,
         };
-        let now = tally.by_site();
-        for (site, before) in &last.connections {
-            let now = now.get(site).copied().unwrap_or_default();
-            for (place, arm) in subject.arms.iter().enumerate() {
-                if now[place] < before[place] {
-                    return Err(Failure::Run(format!(
-                        "the logs have {} connections of `{arm}` at site `{site}`, and look {} had {} (expected all logs since the start; the shares stay)",
-                        now[place], last.look, before[place]
-                    )));
-                }
+        let without = match (missing(ramp, last, subject, &lines), store.lost()) {
+            (Some(what), Some(note)) => Some(format!("{what}: {note}")),
+            (Some(what), None) => {
+                return Err(Failure::Run(format!(
+                    "{what} (expected all logs since the start, or a file `lost` in the directory of the decisions to go on without them; the shares stay)"
+                )));
             }
+            (None, _) => None,
+        };
+        let look = ramp.look(subject, &lines.tally, now_ms).ok_or_else(over)?;
+        let mut marks = lines.marks;
+        if without.is_none() {
+            let known: BTreeSet<u64> = ramp.marks().map(|(_, _, mark)| mark).collect();
+            marks.retain(|_, mark| !known.contains(mark));
         }
-        let look = ramp.look(subject, &tally, now_ms).ok_or_else(over)?;
         Ok(Look {
-            by_states: matches!(lines, Lines::States(_)),
+            by_states,
+            marks,
+            lost: without,
             ..look
         })
     }
+}
+
+/// What is missing of the lines that earlier looks had.
+fn missing(ramp: &Ramp, last: &Look, subject: &Subject<'_>, lines: &log::Lines) -> Option<String> {
+    if let Some((look, log, _)) = ramp.marks().find(|(.., mark)| lines.sample.lacks(*mark)) {
+        return Some(format!(
+            "the logs lack lines of `{log}`, which look {look} had"
+        ));
+    }
+    let now = lines.tally.by_site();
+    last.connections.iter().find_map(|(site, before)| {
+        let now = now.get(site).copied().unwrap_or_default();
+        let place = (0..now.len()).find(|place| now[*place] < before[*place])?;
+        Some(format!(
+            "the logs have {} connections of `{}` at site `{site}`, and look {} had {}",
+            now[place], subject.arms[place], last.look, before[place]
+        ))
+    })
 }
 
 /// The time before which all lines are written.
@@ -380,7 +431,7 @@ pub(super) fn now_ms() -> u64 {
 
 /// Computes the decisions again.
 fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<ExitCode, Failure> {
-    let (mut count, mut text) = (0, String::new());
+    let (mut count, mut lost, mut text) = (0, 0, String::new());
     for (number, again) in recomputed(&arguments.logs, arguments.jobs, subject, ramp)?
         .iter()
         .enumerate()
@@ -395,10 +446,17 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
             };
             notice(format!("look {number}: {later} lines {what}"));
         }
+        lost += usize::from(again.is_lost);
         for difference in &again.differences {
             count += 1;
             let _ = writeln!(text, "look {number}: {difference}");
         }
+    }
+    if lost > 0 {
+        let looks = counted(lost, "look");
+        notice(format!(
+            "{looks} cannot be compared: lines of them are lost"
+        ));
     }
     let looks = counted(ramp.looks().len(), "look");
     if count == 0 {
@@ -413,6 +471,8 @@ fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<E
 /// A look against the logs.
 #[derive(Debug, Default)]
 pub(super) struct Recomputed {
+    /// Whether lines of it are missing, and a later look went on without them.
+    pub(super) is_lost: bool,
     /// Lines that were written after it, with an earlier time.
     pub(super) later: u64,
     /// What differs.
@@ -428,40 +488,46 @@ pub(super) fn recomputed(
 ) -> Result<Vec<Recomputed>, Failure> {
     let looks = ramp.looks();
     let times: Vec<u64> = looks.iter().map(|look| look.until).collect();
-    let tallies = log::tally(logs, jobs, subject, &ramp.epochs(), &times)?;
+    let tallies = log::tallies(logs, jobs, subject, &ramp.epochs(), &times)?;
     let (mut before, mut so_far) = (Ramp::default(), Tally::default());
     // Ramps that began before looks had a setup lack other numbers, too.
     let has_all = looks.first().is_some_and(|first| first.setup.is_some());
-    let all = looks.iter().zip(&tallies).map(|(look, part)| {
-        so_far.merge(part);
-        let again = match look.action {
-            Action::Start => Some(Ramp::start(subject, &look.plan, look.until)),
-            Action::Stopped => before.stop(look.rule.clone(), look.at),
-            _ => before.look(subject, &so_far, look.at),
-        };
-        before.push(look.clone());
-        let Some(again) = again else {
-            return Recomputed {
-                later: 0,
-                differences: vec!["the ramp was over".to_owned()],
+    let whole = looks.iter().rposition(|look| look.lost.is_some());
+    let all = (looks.iter().zip(&tallies))
+        .enumerate()
+        .map(|(number, (look, part))| {
+            so_far.merge(part);
+            let again = before.again(subject, &so_far, look);
+            before.push(look.clone());
+            let Some(again) = again else {
+                return Recomputed {
+                    differences: vec!["the ramp was over".to_owned()],
+                    ..Recomputed::default()
+                };
             };
-        };
-        let later = later(look, &again);
-        if look.by_states && later > 0 {
-            return Recomputed {
+            if whole.is_some_and(|whole| number < whole) && has_fewer(&again, look) {
+                return Recomputed {
+                    is_lost: true,
+                    ..Recomputed::default()
+                };
+            }
+            let later = later(look, &again);
+            if look.by_states && later > 0 {
+                return Recomputed {
+                    later,
+                    ..Recomputed::default()
+                };
+            }
+            let compared = compared(look, &again, later == 0, has_all).into_iter();
+            let differences = compared.map(|(what, recorded, computed)| {
+                format!("{what}: {computed} from the logs, {recorded} recorded")
+            });
+            Recomputed {
                 later,
-                differences: Vec::new(),
-            };
-        }
-        let compared = compared(look, &again, later == 0, has_all).into_iter();
-        let differences = compared.map(|(what, recorded, computed)| {
-            format!("{what}: {computed} from the logs, {recorded} recorded")
+                differences: differences.collect(),
+                ..Recomputed::default()
+            }
         });
-        Recomputed {
-            later,
-            differences: differences.collect(),
-        }
-    });
     Ok(all.collect())
 }
 
@@ -469,14 +535,19 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Whether a look has fewer connections of an arm at a site than another one.
+fn has_fewer(look: &Look, than: &Look) -> bool {
+    than.connections.iter().any(|(site, than)| {
+        let here = look.connections.get(site).copied().unwrap_or_default();
+        here[0] < than[0] || here[1] < than[1]
+    })
+}
+
 /// The lines that came after a look and count now, because the clock of their server was slow. 0 if there are also fewer.
 fn later(recorded: &Look, computed: &Look) -> u64 {
     let mut more = 0;
-    for (site, before) in &recorded.connections {
-        let now = computed.connections.get(site).copied().unwrap_or_default();
-        if now[0] < before[0] || now[1] < before[1] {
-            return 0;
-        }
+    if has_fewer(computed, recorded) {
+        return 0;
     }
     for (site, now) in &computed.connections {
         let before = recorded.connections.get(site).copied().unwrap_or_default();
@@ -583,6 +654,9 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
             "connections: {} of {}, {} of {}",
             counts[0], subject.arms[0], counts[1], subject.arms[1]
         ));
+    }
+    if let Some(lost) = &look.lost {
+        lines.push(format!("without lines of earlier looks: {lost}"));
     }
     for (what, change) in [
         ("TTLB", look.ttlb),

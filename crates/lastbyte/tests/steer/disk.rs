@@ -151,7 +151,7 @@ fn a_full_disk_leaves_the_decision_or_the_file_for_the_next_look() {
                 "file"
             });
             assert!(
-                ramp.experiment().contains("epoch = 1599998400\n"),
+                ramp.experiment().contains("epoch = 1599996600\n"),
                 "{}",
                 ramp.experiment()
             );
@@ -161,7 +161,7 @@ fn a_full_disk_leaves_the_decision_or_the_file_for_the_next_look() {
         let ramps = ramps.iter().filter(|look| look["action"] == "ramp");
         assert_eq!(ramps.count(), 1);
         assert!(
-            ramp.experiment().contains("epoch = 1599998401\n"),
+            ramp.experiment().contains("epoch = 1599996601\n"),
             "{}",
             ramp.experiment()
         );

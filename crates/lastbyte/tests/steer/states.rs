@@ -131,7 +131,7 @@ fn what_is_not_a_state_of_the_ramp_leaves_the_shares() {
     assert!(output.status.success(), "{}", stderr(&output));
     ramp.refused(
         &["--merge", &second],
-        "(expected all logs since the start; the shares stay)",
+        "the logs lack lines of `first.state`, which look 1 had (expected all logs since the start, or a file `lost` in the",
     );
 }
 
@@ -160,4 +160,90 @@ fn a_decision_by_old_states_is_not_compared_with_later_lines() {
     // Again at once: states are not of the last minute alone.
     let again = ramp.steer(&["--merge", &state]);
     assert!(again.status.success(), "{}", stderr(&again));
+}
+
+/// Two servers of one site, of which one writes more than the other's whole log while that is lost.
+#[test]
+fn a_lost_log_is_named_although_another_of_its_site_grew() {
+    for by_states in [false, true] {
+        let mut ramp = Ramp::new(&format!("steer-lost-{by_states}"));
+        let look = |ramp: &Ramp, logs: &[(&str, &str)]| {
+            let mut arguments = if by_states {
+                vec!["--merge".to_owned()]
+            } else {
+                Vec::new()
+            };
+            for (name, lines) in logs {
+                let state = part(ramp, name, lines);
+                arguments.push(if by_states { state } else { (*name).to_owned() });
+            }
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            ramp.steer(&arguments)
+        };
+        ramp.hour(FIRST, 0.1, 1.0);
+        let first = ramp.log.replace("nrt", "fra");
+        let (one, other) = first.split_at(first[..first.len() / 3].rfind('\n').expect("lines") + 1);
+        let output = look(&ramp, &[("one", one), ("other", other)]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let marks = ramp.decisions()[1]["marks"]
+            .as_object()
+            .map(serde_json::Map::len);
+        assert_eq!(marks, Some(2));
+        // Rotated under other names, or together: nothing is missing, and there is no new mark.
+        for logs in [&[("one.1", one), ("old", other)][..], &[("all", &first)]] {
+            let output = look(&ramp, logs);
+            assert!(output.status.success(), "{}", stderr(&output));
+            assert!(
+                ramp.decisions()
+                    .pop()
+                    .expect("a look")
+                    .get("marks")
+                    .is_none()
+            );
+        }
+        ramp.hour(FIRST, 0.1, 1.0);
+        let grown = ramp.log.replace("nrt", "fra")[one.len()..].to_owned();
+        let looks = ramp.decisions().len();
+        let output = look(&ramp, &[("other", &grown)]);
+        let name = if by_states { "one.state" } else { "one" };
+        let expected = format!(
+            "the logs lack lines of `{name}`, which look 1 had (expected all logs since the start, or a file `lost`"
+        );
+        assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+        assert_eq!(ramp.decisions().len(), looks, "the shares stay");
+        // An operator lets it go on, for this look.
+        let note = ramp.folder.join("state/lost");
+        fs::write(&note, "the disk of one died\n").expect("room");
+        let output = look(&ramp, &[("other", &grown)]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let last = ramp.decisions().pop().expect("a look");
+        let told = last["lost"].as_str().expect("who");
+        assert!(
+            told.starts_with("the logs lack lines of `")
+                && told.ends_with(": the disk of one died"),
+            "{told}"
+        );
+        assert!(!note.exists());
+        let again = look(&ramp, &[("other", &grown)]);
+        assert!(again.status.success(), "{}", stderr(&again));
+        fs::write(ramp.folder.join("left"), &grown).expect("room");
+        let verified = ramp.steer(&["left", "--verify"]);
+        assert!(
+            verified.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&verified.stdout),
+            stderr(&verified)
+        );
+        assert!(
+            stderr(&verified).contains("3 looks cannot be compared: lines of them are lost"),
+            "{}",
+            stderr(&verified)
+        );
+        let output = look(&ramp, &[("other", "")]);
+        assert!(
+            stderr(&output).contains("the logs lack lines of `other"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }

@@ -53,7 +53,7 @@ impl Log {
     fn new() -> Self {
         let plan = plan();
         let mut ramp = Ramp::default();
-        ramp.push(Ramp::start(&subject(&plan), "hash", 0));
+        ramp.push(ramp.start(&subject(&plan), "hash", 0, 0));
         Self {
             plan,
             ramp,
@@ -138,13 +138,13 @@ fn an_arm_that_is_faster_goes_through_the_stages_and_keeps_the_holdback() {
     assert_eq!((end.action, end.share, end.epoch), (Action::Win, 0.95, 3));
     let shares: Vec<f64> = log.ramp.epochs().iter().map(|epoch| epoch.share).collect();
     assert_eq!(shares, [0.1, 0.5, 0.95]);
-    // Two hours of each stage at the least.
+    // Two hours of each stage at the least, from its first line to its last one.
     let ramp = log
         .ramp
         .looks()
         .iter()
         .find(|look| look.action == Action::Ramp);
-    assert_eq!(ramp.expect("a ramp").look, 2);
+    assert_eq!(ramp.expect("a ramp").look, 3);
     assert!(end.look >= 4 && end.hours >= 2, "{end:?}");
     let change = end.ttlb.expect("known");
     assert!(
@@ -182,7 +182,7 @@ fn no_share_grows_in_a_window_of_freeze() {
             .collect::<Vec<_>>()
     };
     // The hour of the look is the last one with lines.
-    assert_eq!(of(Action::Ramp), [(1, 0.5)]);
+    assert_eq!(of(Action::Ramp), [(2, 0.5)]);
     assert_eq!((end.action, end.at / HOUR_MS), (Action::Win, 23));
     let frozen = log
         .ramp
@@ -190,7 +190,7 @@ fn no_share_grows_in_a_window_of_freeze() {
         .iter()
         .filter(|look| look.rule.contains("frozen"));
     let frozen: Vec<&Look> = frozen.collect();
-    assert_eq!(frozen.len(), 20, "from 03:00 to 22:00");
+    assert_eq!(frozen.len(), 19, "from 04:00 to 22:00");
     assert_eq!(
         frozen[0].rule.split(", by").next(),
         Some("frozen from Thu 03:00 to Thu 23:00, else win: TTLB of the last stage is lower")
@@ -209,6 +209,184 @@ fn no_share_grows_in_a_window_of_freeze() {
     let end = log.until_end(2000, [400.0, 500.0], [0.01; 2], [0.01; 2]);
     assert_eq!(end.action, Action::StopHarm);
     assert!(end.at / HOUR_MS < 23, "{end:?}");
+}
+
+/// Connections at one time, of an arm that is faster.
+fn fill_at(log: &mut Log, time_ms: u64) {
+    log.hour = time_ms / HOUR_MS;
+    for number in 0..2000 {
+        let is_arm = number % 10 == 0;
+        log.add(&Line {
+            experiment: Some("x"),
+            arm: Some(if is_arm { "b" } else { "a" }),
+            config: Some("00ff-1"),
+            time_ms: Some(time_ms),
+            size: Some(1000),
+            is_complete: Some(true),
+            ttlb_ms: Some(
+                (400.0 + f64::from(number / 10 % 20) * 20.0) * if is_arm { 0.9 } else { 1.0 },
+            ),
+            sent: Some(100.0),
+            lost: Some(0.0),
+            ..Line::default()
+        });
+    }
+}
+
+#[test]
+fn a_stage_lasts_its_least_time_by_the_clock_and_by_its_lines() {
+    const MINUTE_MS: u64 = 60_000;
+    let mut log = Log::new();
+    log.plan.least_time = Duration::from_secs(3600);
+    let plan = log.plan.clone();
+    let subject = subject(&plan);
+    log.ramp = Ramp::default();
+    log.ramp
+        .push(log.ramp.start(&subject, "hash", 0, 30 * MINUTE_MS));
+    for (line, clock, rule) in [
+        (0, 600, "0 of 60 minutes of the stage"),
+        (59, 600, "59 of 60 minutes of the stage"),
+        (60, 89, "59 of 60 minutes of the stage"),
+        (
+            60,
+            90,
+            "least time and connections of the stage, within limits",
+        ),
+    ] {
+        // The clock of a look before was fast.
+        let first = &log.ramp.looks()[0];
+        let fast = Look {
+            at: u64::MAX,
+            ..first.clone()
+        };
+        let next = Look {
+            look: 1,
+            action: Action::Hold,
+            ..first.clone()
+        };
+        let corrected = Ramp::new(vec![fast, next]).expect("a ramp");
+        assert_eq!(corrected.epochs(), log.ramp.epochs());
+        fill_at(&mut log, line * MINUTE_MS);
+        let look = log.ramp.look(&subject, &log.tally, clock * MINUTE_MS);
+        let look = look.expect("not over");
+        assert_eq!(look.rule, rule, "{line} {clock}");
+        assert_eq!(
+            log.ramp.again(&subject, &log.tally, &look),
+            Some(look.clone())
+        );
+        // An hour with lines was enough.
+        let earlier = Look { rules: 0, ..look };
+        let again = log.ramp.again(&subject, &log.tally, &earlier);
+        assert_eq!(again.map(|look| look.action), Some(Action::Ramp));
+    }
+}
+
+#[test]
+fn a_ramp_does_not_start_in_a_window_of_freeze() {
+    let plan = RampPlan {
+        freeze: vec!["Thu 00:00 to Thu 03:00".parse().expect("a window")],
+        ..plan()
+    };
+    let subject = subject(&plan);
+    let mut ramp = Ramp::default();
+    let first = ramp.start(&subject, "hash", 0, HOUR_MS);
+    assert_eq!(
+        (first.action, first.share, first.epoch),
+        (Action::Hold, 0.0, 1)
+    );
+    assert_eq!(
+        first.rule,
+        "frozen from Thu 00:00 to Thu 03:00, else start: first stage"
+    );
+    assert!(first.setup.is_some());
+    let earlier = Look {
+        rules: 0,
+        ..first.clone()
+    };
+    let earlier = ramp.again(&subject, &Tally::default(), &earlier);
+    assert_eq!(earlier.map(|look| look.action), Some(Action::Start));
+    ramp.push(first);
+    assert!(ramp.waits() && ramp.epochs().is_empty());
+    assert_eq!(ramp.look(&subject, &Tally::default(), 2 * HOUR_MS), None);
+    let stopped = ramp
+        .stop("enough".to_owned(), 2 * HOUR_MS)
+        .expect("not over");
+    let ended = Ramp::new(vec![ramp.looks()[0].clone(), stopped]).expect("a ramp");
+    assert!(ended.is_over() && !ended.waits() && ended.follows(&plan));
+    let start = ramp.start(&subject, "hash", 3 * HOUR_MS - 1, 3 * HOUR_MS);
+    assert_eq!(
+        (start.action, start.share, start.epoch),
+        (Action::Start, 0.1, 2)
+    );
+    assert_eq!((start.look, start.setup.is_none()), (1, true));
+    let mut log = Log::new();
+    log.ramp = ramp;
+    log.ramp.push(start);
+    log.hour = 3;
+    // Lines from before the start are of no epoch.
+    log.add(&Line {
+        experiment: Some("x"),
+        arm: Some("a"),
+        config: Some("00ff-1"),
+        time_ms: Some(5),
+        ..Line::default()
+    });
+    assert_eq!(log.tally.ignored.other_epoch, 1);
+    let end = log.until_end(2000, [400.0, 340.0], [0.01; 2], [0.01; 2]);
+    assert_eq!((end.action, end.epoch), (Action::Win, 4));
+    let again = Ramp::new(log.ramp.looks().to_vec()).expect("a ramp");
+    assert!(again.follows(&plan));
+    let mut before = Ramp::default();
+    for look in &again.looks()[..2] {
+        let computed = before.again(&subject, &Tally::default(), look);
+        assert_eq!(computed.as_ref(), Some(look));
+        before.push(look.clone());
+    }
+}
+
+#[test]
+fn decisions_that_no_ramp_makes_are_told() {
+    let mut log = Log::new();
+    log.until_end(2000, [400.0, 340.0], [0.01; 2], [0.01; 2]);
+    let looks = log.ramp.looks();
+    assert!(log.ramp.follows(&log.plan));
+    for (place, change) in [
+        (
+            0,
+            &(|look: &mut Look| look.share = 0.5) as &dyn Fn(&mut Look),
+        ),
+        (2, &|look| look.share = 0.99),
+        (2, &|look| look.stage = 1),
+        (looks.len() - 1, &|look| look.stage = 1000),
+        (looks.len() - 1, &|look| look.share = 1.0),
+    ] {
+        let mut looks = looks.to_vec();
+        change(&mut looks[place]);
+        let ramp = Ramp::new(looks).expect("looks of a ramp");
+        assert!(!ramp.follows(&log.plan), "{place}");
+    }
+    for action in [
+        Action::Win,
+        Action::StopHarm,
+        Action::Stopped,
+        Action::Start,
+    ] {
+        let mut looks = looks.to_vec();
+        looks[2].action = action;
+        assert!(Ramp::new(looks).is_none(), "{action}");
+    }
+    for change in [
+        &(|look: &mut Look| look.stage = usize::MAX) as &dyn Fn(&mut Look),
+        &|look| look.connections = BTreeMap::from([("s".to_owned(), [0, 1 << 49])]),
+        &|look| look.epoch = u32::MAX,
+    ] {
+        let mut looks = looks.to_vec();
+        change(&mut looks[2]);
+        assert!(Ramp::new(looks).is_none());
+    }
+    let mut looks = looks.to_vec();
+    looks[0].action = Action::Hold;
+    assert!(Ramp::new(looks).is_none(), "an arm before the start");
 }
 
 #[test]
@@ -371,6 +549,7 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
         stage: 0,
         share: 0.1,
         since_ms: 0,
+        decided_ms: 0,
     }];
     for number in 0..100_u64 {
         let line = Line {
@@ -464,7 +643,7 @@ fn a_guard_rail_that_is_exceeded_by_what_was_seen_holds_the_stage() {
                     experiment: Some("x"),
                     arm: Some(["a", "b"][arm]),
                     config: Some("00ff-1"),
-                    time_ms: Some(number % 2 * HOUR_MS),
+                    time_ms: Some(number % 2 * 2 * HOUR_MS),
                     size: Some(1000),
                     is_complete: Some(true),
                     ttlb_ms: Some([400.0, 300.0][arm] + (number % 9) as f64),
@@ -542,34 +721,40 @@ fn an_arm_that_is_slower_at_a_site_with_enough_connections_is_stopped() {
     }
 }
 
-/// Lines without numbers of packets: a rail that cannot be checked is not within its limit.
+/// Lines without numbers of packets or times: what cannot be checked is not within its limit.
 #[test]
-fn a_guard_rail_that_is_not_known_holds_the_stage() {
-    let mut log = Log::new();
-    for hour in 0..4 {
-        for number in 0..2000 {
-            let ttlb = 400.0 * (log.unit() - 0.5).exp();
-            log.add(&Line {
-                experiment: Some("x"),
-                arm: Some(if number % 10 == 0 { "b" } else { "a" }),
-                config: Some("00ff-1"),
-                time_ms: Some(hour * HOUR_MS + number),
-                size: Some(1000),
-                is_complete: Some(number % 100 < 98),
-                ttlb_ms: Some(ttlb),
-                ..Line::default()
-            });
+fn what_is_not_known_holds_the_stage() {
+    for (loss, time, rule) in [
+        (None, Some(400.0), "loss is not known"),
+        (Some(0.0), None, "TTLB is not known"),
+        // A clock that went back.
+        (Some(0.0), Some(-400.0), "TTLB is not known"),
+    ] {
+        let mut log = Log::new();
+        for hour in 0..4 {
+            for number in 0..2000 {
+                let (is_arm, spread) = (number % 10 == 0, (log.unit() - 0.5).exp());
+                log.add(&Line {
+                    experiment: Some("x"),
+                    arm: Some(if is_arm { "b" } else { "a" }),
+                    config: Some("00ff-1"),
+                    time_ms: Some(hour * HOUR_MS + number),
+                    size: Some(1000),
+                    is_complete: Some(time != Some(400.0) || number % 100 < 98),
+                    ttlb_ms: if is_arm { time } else { Some(400.0) }.map(|time| time * spread),
+                    sent: loss.map(|_| 100.0),
+                    lost: loss,
+                    ..Line::default()
+                });
+            }
+            log.hour += 1;
         }
-        log.hour += 1;
+        let look = log
+            .ramp
+            .look(&subject(&log.plan), &log.tally, log.tally.until_ms)
+            .expect("not over");
+        assert_eq!((look.action, &*look.rule), (Action::Hold, rule));
     }
-    let look = log
-        .ramp
-        .look(&subject(&log.plan), &log.tally, log.tally.until_ms)
-        .expect("not over");
-    assert_eq!(
-        (look.action, &*look.rule),
-        (Action::Hold, "loss is not known")
-    );
 }
 
 #[test]
@@ -580,6 +765,7 @@ fn sites_beyond_the_limit_are_told_and_configurations_are_left_out() {
         stage: 0,
         share: 0.1,
         since_ms: 0,
+        decided_ms: 0,
     }];
     let mut parts = [Tally::default(), Tally::default()];
     for number in 0..1100_usize {

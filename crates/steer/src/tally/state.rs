@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use lastbyte_report::statistics::{quantiles::Histogram, sequence::Sums};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{Ignored, Tally, Values};
+use super::{COUNT_MAX, Ignored, Tally, Values};
 
-/// A sum of more values is of no log, and those of many parts could overflow.
-const COUNT_MAX: u64 = 1 << 48;
+/// No value is larger: logarithms of times in milliseconds, and shares.
+const VALUE_MAX: f64 = 64.0;
 
 /// The count, sum and sum of squares.
 type SumsState = (u64, f64, f64);
@@ -78,6 +78,23 @@ impl<'de> Deserialize<'de> for Tally {
 
 impl Tally {
     fn of(state: State) -> Option<Self> {
+        let Ignored {
+            other_experiment,
+            other_epoch,
+            other_arm,
+            without_time,
+            short,
+        } = state.ignored;
+        let ignored = [
+            other_experiment,
+            other_epoch,
+            other_arm,
+            without_time,
+            short,
+        ];
+        if ignored.iter().any(|count| *count > COUNT_MAX) {
+            return None;
+        }
         let mut tally = Self {
             ignored: state.ignored,
             ..Self::default()
@@ -119,7 +136,9 @@ const fn values_state(values: &Values) -> ValuesState {
 }
 
 fn sums((count, sum, squares): SumsState) -> Option<Sums> {
-    (count <= COUNT_MAX).then_some(Sums {
+    let most = count as f64 * VALUE_MAX;
+    let are_of_values = sum.abs() <= most && (0.0..=most * VALUE_MAX).contains(&squares);
+    (count <= COUNT_MAX && are_of_values).then_some(Sums {
         count,
         sum,
         squares,

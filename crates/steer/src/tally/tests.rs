@@ -21,6 +21,7 @@ fn epochs() -> [Epoch; 2] {
         stage: 0,
         share: 0.5,
         since_ms: hour * HOUR_MS,
+        decided_ms: hour * HOUR_MS,
     })
 }
 
@@ -113,6 +114,9 @@ fn a_tally_as_data_is_the_same() {
     for values in [
         "[281474976710657,[0,0,0],[0,0,0],[0,0,0]]",
         "[1,[281474976710657,0,0],[0,0,0],[0,0,0]]",
+        "[1,[1,1e300,1],[0,0,0],[0,0,0]]",
+        "[1,[1,1,-1],[0,0,0],[0,0,0]]",
+        "[1,[1,1,1e300],[0,0,0],[0,0,0]]",
     ] {
         let damaged = empty.replace(
             r#""cells":[]"#,
@@ -121,6 +125,8 @@ fn a_tally_as_data_is_the_same() {
         let error = serde_json::from_str::<Tally>(&damaged).expect_err("a count");
         assert!(error.to_string().contains("out of range"), "{error}");
     }
+    let many = empty.replacen(":0", ":281474976710657", 1);
+    assert!(serde_json::from_str::<Tally>(&many).is_err(), "{many}");
     for bin in ["[-1281,1]", "[5121,1]", "[3,281474976710657]"] {
         let damaged = empty.replace(
             r#""epochs":{}"#,

@@ -198,6 +198,12 @@ impl Ramp {
         })
     }
 
+    /// Whether a decision may follow: also before the start, and after a win.
+    fn goes_on(&self) -> bool {
+        let is_over = self.look.as_ref().is_some_and(|look| look.action.is_end());
+        self.has_arm() || !is_over
+    }
+
     /// Whether the arm has connections. It has those of the first stage while another process starts the ramp.
     fn has_arm(&self) -> bool {
         self.look.as_ref().is_none_or(|look| look.share > 0.0)
@@ -242,7 +248,7 @@ impl Ramping {
         loop {
             if self.looking.borrow().is_none() {
                 // After a win, too: until the file `stop` is there, and that is recorded.
-                let goes_on = |ramp: &Ramp| ramp.has_arm() || !ramp.is_recorded;
+                let goes_on = |ramp: &Ramp| ramp.goes_on() || !ramp.is_recorded;
                 let Some(ramp) = self.get().filter(goes_on) else {
                     return future::pending().await;
                 };

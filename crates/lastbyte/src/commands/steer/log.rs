@@ -21,28 +21,71 @@ use crate::{
     failure::Failure,
 };
 
+/// The lines of logs.
+pub(super) struct Lines {
+    pub(super) tally: Tally,
+    pub(super) sample: Sample,
+    /// The mark of each log or state with lines: the smallest number of its lines, by its name.
+    pub(super) marks: BTreeMap<String, u64>,
+}
+
+/// Counts lines up to a time. Copies of lines are an error.
+pub(super) fn lines(
+    logs: &[PathBuf],
+    jobs: Option<NonZeroUsize>,
+    subject: &Subject<'_>,
+    epochs: &[Epoch],
+    until_ms: u64,
+) -> Result<Lines, Failure> {
+    let mut marks = BTreeMap::new();
+    let (tallies, sample) = count(
+        logs,
+        jobs,
+        subject,
+        Some(epochs),
+        &[until_ms],
+        |log, number| lower(&mut marks, log, number),
+    )?;
+    sample.check()?;
+    Ok(Lines {
+        tally: tallies.into_iter().next().unwrap_or_default(),
+        sample,
+        marks,
+    })
+}
+
 /// Counts the lines of each of these times, which ascend: those up to the first, those after it up to the second, and so on. Later
 /// lines do not count. Copies of lines are an error.
-pub(super) fn tally(
+pub(super) fn tallies(
     logs: &[PathBuf],
     jobs: Option<NonZeroUsize>,
     subject: &Subject<'_>,
     epochs: &[Epoch],
     times_ms: &[u64],
 ) -> Result<Vec<Tally>, Failure> {
-    let (tallies, copies) = count(logs, jobs, subject, Some(epochs), times_ms)?;
-    copies.check()?;
+    let (tallies, sample) = count(logs, jobs, subject, Some(epochs), times_ms, |_, _| ())?;
+    sample.check()?;
     Ok(tallies)
 }
 
-/// Counts lines, of these epochs or of any, and samples them for copies.
+/// Makes the mark of a log this number, unless it is smaller.
+fn lower(marks: &mut BTreeMap<String, u64>, log: &str, number: u64) {
+    if let Some(mark) = marks.get_mut(log) {
+        *mark = number.min(*mark);
+    } else {
+        marks.insert(log.to_owned(), number);
+    }
+}
+
+/// Counts lines, of these epochs or of any, and samples them. The name of its log and its number are given for each.
 fn count(
     logs: &[PathBuf],
     jobs: Option<NonZeroUsize>,
     subject: &Subject<'_>,
     epochs: Option<&[Epoch]>,
     times_ms: &[u64],
-) -> Result<(Vec<Tally>, Copies), Failure> {
+    mut on_line: impl FnMut(&str, u64) + Send,
+) -> Result<(Vec<Tally>, Sample), Failure> {
     let options = Options {
         threads: report::threads(jobs),
         ..Options::default()
@@ -62,11 +105,11 @@ fn count(
         keys::CONN_ID,
     ];
     let columns = columns.map(|key| format!("_[\"{}\"]", key.name()));
-    let query = format!("[{}]", columns.join(", "));
+    let query = format!("[{}, $FILENAME]", columns.join(", "));
     let query = Query::compile(&query, &[], options).map_err(Failure::run)?;
     let mut tallies = vec![Tally::default(); times_ms.len()];
     let last = times_ms.last().copied().unwrap_or(0);
-    let mut copies = Copies::default();
+    let mut sample = Sample::default();
     let outcome = query.for_each(report::inputs(logs)?, |row| {
         let value = |at: usize| row.get(at);
         let text = |at: usize| value(at).and_then(Cell::as_str);
@@ -93,20 +136,22 @@ fn count(
             let time = line.time_ms.unwrap_or(0).min(last);
             let place = times_ms.partition_point(|until| *until < time);
             let tally = tallies.get_mut(place);
-            let counts = tally.is_some_and(|tally| {
-                // A line names any site: their number ends the reading, not memory.
-                tally.excess_sites() == 0 && tally.add(&line, subject, epochs, last)
-            });
+            // A line names any site: their number ends the reading, not memory.
+            let epoch = tally
+                .filter(|tally| tally.excess_sites() == 0)
+                .and_then(|tally| tally.add(&line, subject, epochs, last));
             let numbers = [4, 11, 7, 8, 9].map(|at| number(at).unwrap_or(-1.0));
-            if counts && numbers[1] >= 0.0 {
-                copies.add(&numbers);
+            if let Some(epoch) = epoch.filter(|_| numbers[1] >= 0.0) {
+                let number = identity(&numbers);
+                sample.add(number, epoch);
+                on_line(text(12).unwrap_or_default(), number);
             }
         }
         ControlFlow::Continue(())
     });
     outcome.into_result().map_err(Failure::run)?;
     tallies.iter().try_for_each(check_sites)?;
-    Ok((tallies, copies))
+    Ok((tallies, sample))
 }
 
 fn check_sites(tally: &Tally) -> Result<(), Failure> {
@@ -132,15 +177,15 @@ pub(super) fn part(
     plan: &str,
     now_ms: u64,
 ) -> Result<String, Failure> {
-    let (tallies, copies) = count(logs, jobs, subject, None, &[now_ms])?;
-    copies.check()?;
+    let (tallies, sample) = count(logs, jobs, subject, None, &[now_ms], |_, _| ())?;
+    sample.check()?;
     let tally = tallies.into_iter().next().unwrap_or_default();
     if tally.has_too_many_epochs() {
         return Err(Failure::Run(
             "the lines are of too many epochs (expected those of one ramp, which has one for each change of its shares)".to_owned(),
         ));
     }
-    let state = serde_json::to_string(&(tally, copies)).map_err(Failure::run)?;
+    let state = serde_json::to_string(&(tally, sample)).map_err(Failure::run)?;
     Ok(format!("{}\n{state}\n", head(plan)))
 }
 
@@ -150,27 +195,35 @@ pub(super) fn merge(
     plan: &str,
     epochs: &[Epoch],
     now_ms: u64,
-) -> Result<Tally, Failure> {
-    let (mut all, mut all_copies) = (Tally::default(), Copies::default());
+) -> Result<Lines, Failure> {
+    let (mut all, mut all_lines) = (Tally::default(), Sample::default());
+    let mut marks = BTreeMap::new();
     for path in parts {
         let failure = |why: String| Failure::Usage(format!("`{}`: {why}", path.display()));
         let text = sealed::read(path).map_err(|error| failure(error.to_string()))?;
-        let (tally, copies) = parse(&text, plan).map_err(failure)?;
+        let (tally, sample) = parse(&text, plan).map_err(failure)?;
         if tally.until_ms > now_ms {
             return Err(failure(format!(
                 "it has a line of {} ms since 1970, and the clock is at {now_ms} ms (expected an earlier line; the shares stay)",
                 tally.until_ms
             )));
         }
+        if let Some(mark) = sample.smallest(epochs) {
+            lower(&mut marks, &path.display().to_string(), mark);
+        }
         all.merge(&tally);
-        all_copies.merge(copies);
+        all_lines.merge(sample);
     }
-    all_copies.check()?;
+    all_lines.check()?;
     check_sites(&all)?;
-    Ok(all.of_epochs(epochs))
+    Ok(Lines {
+        tally: all.of_epochs(epochs),
+        sample: all_lines,
+        marks,
+    })
 }
 
-fn parse(text: &str, plan: &str) -> Result<(Tally, Copies), String> {
+fn parse(text: &str, plan: &str) -> Result<(Tally, Sample), String> {
     const NO_STATE: &str = "not a state (expected the output of `lastbyte steer --partial`)";
     let first = text.lines().next().unwrap_or_default();
     let found: Value = serde_json::from_str(first).map_err(|_| NO_STATE)?;
@@ -200,20 +253,23 @@ fn parse(text: &str, plan: &str) -> Result<(Tally, Copies), String> {
 
 /// The share of copies beyond which logs are refused.
 const COPIES_MAX: f64 = 0.01;
-/// The lines that are looked at for copies.
+/// The lines of a sample.
 const SAMPLE: usize = 4096;
 
-/// A sample of the lines, those with the smallest numbers, each with how often it came.
-#[derive(Default, Serialize, Deserialize)]
-struct Copies(BTreeMap<u64, u64>);
+/// The number of a line, by what tells its connection from others.
+fn identity(of: &[f64]) -> u64 {
+    of.iter().fold(0, |hash, number| {
+        SplitMix64::stream(hash, number.to_bits()).at(0)
+    })
+}
 
-impl Copies {
-    /// Adds a line by what tells its connection from others.
-    fn add(&mut self, of: &[f64]) {
-        let identity = of.iter().fold(0, |hash, number| {
-            SplitMix64::stream(hash, number.to_bits()).at(0)
-        });
-        *self.0.entry(identity).or_default() += 1;
+/// A sample of the lines, those with the smallest numbers, each with how often it came, and its epoch.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Sample(BTreeMap<u64, (u64, u32)>);
+
+impl Sample {
+    fn add(&mut self, number: u64, epoch: u32) {
+        self.0.entry(number).or_insert((0, epoch)).0 += 1;
         if self.0.len() > SAMPLE {
             self.0.pop_last();
         }
@@ -221,8 +277,8 @@ impl Copies {
 
     /// Adds the lines of another part.
     fn merge(&mut self, other: Self) {
-        for (identity, count) in other.0 {
-            let ours = self.0.entry(identity).or_default();
+        for (number, (count, epoch)) in other.0 {
+            let (ours, _) = self.0.entry(number).or_insert((0, epoch));
             *ours = ours.saturating_add(count);
         }
         while self.0.len() > SAMPLE {
@@ -230,12 +286,26 @@ impl Copies {
         }
     }
 
+    /// The smallest number of a line of these epochs.
+    fn smallest(&self, epochs: &[Epoch]) -> Option<u64> {
+        let is_known = |known: u32| epochs.iter().any(|epoch| epoch.number == known);
+        let mut lines = self.0.iter().filter(|(_, (_, epoch))| is_known(*epoch));
+        lines.next().map(|(number, _)| *number)
+    }
+
+    /// Whether the line with this number is not among the lines. The lines beyond the sample are not known.
+    pub(super) fn lacks(&self, number: u64) -> bool {
+        let last = self.0.last_key_value().filter(|_| self.0.len() >= SAMPLE);
+        let is_sampled = last.is_none_or(|(last, _)| number <= *last);
+        is_sampled && !self.0.contains_key(&number)
+    }
+
     /// Returns an error if too many lines are copies of others.
     fn check(&self) -> Result<(), Failure> {
         let all: u64 = self
             .0
             .values()
-            .fold(0, |all, count| all.saturating_add(*count));
+            .fold(0, |all, (count, _)| all.saturating_add(*count));
         let share = all.saturating_sub(self.0.len() as u64) as f64 / all.max(1) as f64;
         if share > COPIES_MAX {
             return Err(Failure::Run(format!(

@@ -1,5 +1,6 @@
 //! `--rehearse`: a plan over simulated connections.
 
+use core::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use lastbyte_scenario::Experiment;
@@ -11,7 +12,6 @@ use lastbyte_steer::{
 use lastbyte_units as units;
 use serde_json::Value;
 
-use super::Arguments;
 use crate::{
     commands::ab,
     failure::Failure,
@@ -23,12 +23,13 @@ use crate::{
 /// Each is simulated once in both arms.
 const PATHS_MAX: u64 = 1000;
 
-/// Rehearses the plan, and prints a table.
+/// Rehearses the plan so many times in each scenario, and prints a table.
 pub(super) fn run(
-    arguments: &Arguments,
     experiment: &Experiment,
     subject: Subject<'_>,
     repeats: u32,
+    seed: u64,
+    jobs: Option<NonZeroUsize>,
 ) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::listen();
     let interrupted = || {
@@ -36,7 +37,7 @@ pub(super) fn run(
         Ok(ExitCode::from(130))
     };
     let indices: Vec<u64> = (0..2 * experiment.connections.min(PATHS_MAX)).collect();
-    let lines = run_all(&indices, arguments.jobs, &interrupt, |index| {
+    let lines = run_all(&indices, jobs, &interrupt, |index| {
         ab::line(experiment, *index, true)
     });
     if lines.len() < indices.len() {
@@ -49,15 +50,14 @@ pub(super) fn run(
     let week = experiment.connections;
     let rehearsal = Rehearsal::new(subject, &bank, week)
         .ok_or_else(|| Failure::Run("no simulated path".to_owned()))?;
-    let jobs: Vec<(&Scenario, u64)> = SCENARIOS
+    let ramps: Vec<(&Scenario, u64)> = SCENARIOS
         .iter()
         .flat_map(|scenario| (0..u64::from(repeats)).map(move |repeat| (scenario, repeat)))
         .collect();
-    let seed = arguments.seed;
-    let runs = run_all(&jobs, arguments.jobs, &interrupt, |(scenario, repeat)| {
+    let runs = run_all(&ramps, jobs, &interrupt, |(scenario, repeat)| {
         rehearsal.run(scenario, units::SplitMix64::stream(seed, *repeat).at(0))
     });
-    if runs.len() < jobs.len() {
+    if runs.len() < ramps.len() {
         return interrupted();
     }
     let mut table = Table::new([

@@ -29,6 +29,7 @@ const DECISIONS: &str = "decisions.ndjson";
 const EXPERIMENT: &str = "experiment.toml";
 const LOCK: &str = "lock";
 const STOP: &str = "stop";
+const LOST: &str = "lost";
 
 impl Store {
     /// Locks the directory, which is created, and reads its decisions. `None` if another process has locked it.
@@ -38,6 +39,13 @@ impl Store {
             return Ok(None);
         };
         let (ramp, len, rest) = decisions(folder)?;
+        // Of a ramp that may be over: another one would give its arm connections again.
+        if ramp.looks().is_empty() && folder.join(EXPERIMENT).exists() {
+            return Err(Failure::Run(format!(
+                "`{}` has a file `{EXPERIMENT}` and no decisions (expected the decisions that it follows, or another directory; the shares stay)",
+                folder.display()
+            )));
+        }
         if rest > 0 {
             notice(format!(
                 "`{}`: its last line has no end, and does not count",
@@ -59,6 +67,20 @@ impl Store {
     /// Who ends the ramp, and why: see [`stopped`].
     pub(super) fn stopped(&self) -> Option<String> {
         stopped(&self.folder)
+    }
+
+    /// Who lets the ramp go on without lines that are missing, and the reason. `None` if there is no file for that.
+    pub(super) fn lost(&self) -> Option<String> {
+        noted(&self.folder, LOST)
+    }
+
+    /// Removes the file that lets the ramp go on without lines: it is for one look.
+    pub(super) fn forget_lost(&self) -> Result<(), Failure> {
+        let path = self.folder.join(LOST);
+        if self.lost().is_some() {
+            files::remove(&path)?;
+        }
+        Ok(())
     }
 
     /// The file that servers read.
@@ -100,10 +122,15 @@ impl Store {
 
 /// Who ends the ramp of a directory with the file for that, and the reason in it. `None` if there is no such file.
 pub(in crate::commands) fn stopped(folder: &Path) -> Option<String> {
-    let (owner, reason) = files::note(&folder.join(STOP))?;
+    noted(folder, STOP)
+}
+
+/// Who wrote a note to a directory, and its first line.
+fn noted(folder: &Path, name: &str) -> Option<String> {
+    let (owner, reason) = files::note(&folder.join(name))?;
     Some(match reason.as_str() {
-        "" => format!("the file `{STOP}` of user {owner} is there"),
-        reason => format!("the file `{STOP}` of user {owner}: {reason}"),
+        "" => format!("the file `{name}` of user {owner} is there"),
+        reason => format!("the file `{name}` of user {owner}: {reason}"),
     })
 }
 

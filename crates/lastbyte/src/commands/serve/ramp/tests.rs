@@ -6,7 +6,11 @@
 //!
 //! Every other seed is a fleet: each server has a log of its own, and `steer` decides by them, or by their states.
 
-#![expect(clippy::disallowed_methods, reason = "logs and decisions are files")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "logs and decisions are files"
+)]
 
 use std::{env, fmt::Write as _, fs};
 
@@ -43,6 +47,8 @@ struct Server {
     log: String,
     /// The difference of its clock.
     skew_ms: i64,
+    /// Whether a look had lines of its log.
+    is_seen: bool,
 }
 
 struct World {
@@ -54,6 +60,8 @@ struct World {
     servers: Vec<Server>,
     /// Whether each server has a log of its own.
     is_fleet: bool,
+    /// Whether servers are of one site, so that lines of one may hide that those of another are lost.
+    has_one_site: bool,
     /// Whether a clock is wrong, so that decisions of late lines may differ.
     has_wrong_clock: bool,
     /// How often something happened: looks, failures, recoveries, stops, decisions.
@@ -87,6 +95,7 @@ impl World {
             share: STAGES[0],
             epoch: ramp.epoch(),
             log: String::new(),
+            is_seen: false,
             skew_ms: if has_wrong_clock {
                 ((random.number() % 8).cast_signed() - 4) * HOUR_MS.cast_signed()
             } else {
@@ -94,6 +103,7 @@ impl World {
             },
         });
         let servers = servers.collect();
+        let has_one_site = random.number().is_multiple_of(2);
         Self {
             seed,
             random,
@@ -101,6 +111,7 @@ impl World {
             ramp,
             servers,
             is_fleet: seed % 2 == 1,
+            has_one_site,
             has_wrong_clock,
             counts: [0; 5],
         }
@@ -131,6 +142,7 @@ impl World {
             let (is_arm, spread) = (self.unit() < self.servers[place].share, self.unit());
             let ttlb = 400.0 * (spread - 0.5).exp() * if is_arm { effect } else { 1.0 };
             let is_complete = self.unit() < 0.995;
+            let site = if self.has_one_site { 0 } else { place };
             let server = &mut self.servers[place];
             let time = STARTED_MS + hour * HOUR_MS + number * (HOUR_MS / LINES_AN_HOUR);
             let time = time.saturating_add_signed(server.skew_ms);
@@ -141,7 +153,7 @@ impl World {
             };
             let _ = writeln!(
                 server.log,
-                r#"{{"time":{time},"conn_id":{},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"s{place}","config":"00ff-{}"}}"#,
+                r#"{{"time":{time},"conn_id":{},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"s{site}","config":"00ff-{}"}}"#,
                 hour * LINES_AN_HOUR + number,
                 number % 3,
                 if is_arm { "new" } else { "old" },
@@ -172,15 +184,17 @@ impl World {
         logs(&self.ramp.log).unwrap_or_else(failed(self.seed))
     }
 
-    /// Takes a log away, as a disk that is not mounted does.
-    fn lose_log(&mut self) {
-        let lost = if self.is_fleet {
-            let place = self.below(self.servers.len() as u64) as usize;
-            self.logs().swap_remove(place)
+    /// Takes a log away, as a disk that is not mounted does. Returns whether a look had lines of it.
+    fn lose_log(&mut self) -> bool {
+        let place = self.below(self.servers.len() as u64) as usize;
+        let (lost, is_seen) = if self.is_fleet {
+            (self.logs().swap_remove(place), self.servers[place].is_seen)
         } else {
-            self.ramp.log.clone()
+            let is_seen = self.servers.iter().any(|server| server.is_seen);
+            (self.ramp.log.clone(), is_seen)
         };
         fs::write(lost, "").expect("room");
+        is_seen
     }
 
     /// The ramp after a look of a server, or of `steer`.
@@ -226,9 +240,9 @@ impl World {
             1 => STARTED_MS - HOUR_MS,
             _ => now_ms,
         };
-        if fault == 0 {
-            self.lose_log();
-        }
+        // Lines are few at first, so that others hide what is lost.
+        let loses = fault == 0 || ((5..8).contains(&fault) && self.counts[0] < 3);
+        let is_lost = loses && self.lose_log();
         let lock = (fault == 1).then(|| files::lock(&state.join("lock")));
         let looked = self.looked(now_ms);
         drop(lock);
@@ -240,6 +254,13 @@ impl World {
             self.seed
         );
         self.counts[0] += 1;
+        let is_looked_at = after.len() > whole.len();
+        let is_lost = is_lost && is_looked_at && !self.folder.join("state/stop").exists();
+        assert!(
+            !is_lost || looked.is_err(),
+            "seed {}: a look without a log that an earlier look had",
+            self.seed
+        );
         let Ok(ramp) = looked else {
             self.counts[1] += 1;
             assert_eq!(
@@ -270,6 +291,11 @@ impl World {
             assert_eq!(after, before, "seed {}", self.seed);
         }
         self.ramp = ramp;
+        if fault != 1 && !loses && !self.has_wrong_clock && added > 0 {
+            for server in &mut self.servers {
+                server.is_seen |= !server.log.is_empty();
+            }
+        }
         fault != 1
     }
 
@@ -408,6 +434,40 @@ fn a_ramp_keeps_its_promises_whatever_fails() {
     );
 }
 
+#[test]
+fn a_ramp_waits_for_the_end_of_a_window_and_starts_then() {
+    let world = World::new(1_000_001);
+    let file = world.folder.join("frozen.toml");
+    // It is the noon of a Sunday.
+    let window = "freeze = ['Sun 00:00 to Mon 08:00']\nmost-time";
+    fs::write(&file, PLAN.replace("most-time", window)).expect("room");
+    let controller = Controller::read(&file, &Registry::builtin());
+    let controller = controller.unwrap_or_else(failed(0)).expect("a plan");
+    let mut ramp = Ramp {
+        controller: Arc::new(controller),
+        folder: world.folder.join("frozen"),
+        look: None,
+        ..world.ramp.clone()
+    };
+    for (hour, share, looks) in [(0, 0.0, 1), (1, 0.0, 1), (19, 0.0, 1), (20, 0.1, 2)] {
+        let now_ms = STARTED_MS + hour * HOUR_MS;
+        ramp = ramp.after_look(now_ms).unwrap_or_else(failed(0));
+        let arms = ramp.arms().0;
+        assert!((arms[0].share - share).abs() < 1e-9, "{hour}: {arms:?}");
+        assert!(ramp.goes_on(), "{hour}");
+        let decisions = decisions(&ramp.folder).unwrap_or_else(failed(0)).0;
+        assert_eq!(decisions.looks().len(), looks, "{hour}");
+    }
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+/// The next ramp, which comes within seconds if it does.
+async fn next(ramping: &Ramping) -> Ramp {
+    let next = tokio::time::timeout(Duration::from_secs(60), ramping.next());
+    let next = next.await.expect("a ramp within a minute");
+    next.unwrap_or_else(failed(0))
+}
+
 /// A look that takes long: its caller looks at certificates meanwhile, and an operator stops the ramp.
 #[tokio::test(flavor = "current_thread")]
 async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_for_it() {
@@ -417,6 +477,8 @@ async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_f
     fs::remove_file(&slow).expect("it is there");
     let made = std::process::Command::new("mkfifo").arg(&slow).status();
     assert!(made.is_ok_and(|status| status.success()));
+    let writer = fs::File::options().read(true).write(true).open(&slow);
+    let writer = writer.expect("a pipe");
     let ramping = Ramping::new(Some(world.ramp.clone()));
     for _ in 0..3 {
         // As in a turn that another event ends.
@@ -425,11 +487,12 @@ async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_f
     }
     let stop = world.folder.join("state/stop");
     fs::write(&stop, "enough").expect("room");
-    let stopped = ramping.next().await.expect("a stop");
+    let stopped = next(&ramping).await;
     assert!(!stopped.has_arm() && !stopped.is_recorded);
     assert_eq!(world.decisions().looks().len(), 1, "the look is under way");
-    fs::write(&slow, "").expect("the look reads it");
-    let recorded = ramping.next().await.expect("a look");
+    // The look reads the end.
+    drop(writer);
+    let recorded = next(&ramping).await;
     assert!(!recorded.has_arm() && recorded.is_recorded);
     let looks = world.decisions();
     let looks: Vec<Action> = looks.looks().iter().map(|look| look.action).collect();
