@@ -116,9 +116,9 @@ def handshakes(server, kind, connections):
     """Connections of one request each."""
     if server.protocol == "raw":
         command = [PEERS + "/p_s2n", "rawhs", f"127.0.0.1:{server.port}", "1", str(connections), "8"]
-    elif has("--no-keepalive") and (kind == "full" or has("--resume")):
-        options = {"full": [], "resumed": ["--resume"], "0rtt": ["--resume", "--0rtt"]}[kind]
-        return loaded(server, path_of(server, "1"), ["-c", "8", "--no-keepalive", *options], connections, 1)
+    elif has("--mix"):
+        way = {"full": "new", "resumed": "resumed", "0rtt": "0rtt"}[kind]
+        return loaded(server, path_of(server, "1"), ["-c", "8", "--mix", f"{way}=1"], connections, 1)
     else:
         kinds = {"full": "full", "resumed": "resume", "0rtt": "0rtt"}
         command = [PEERS + "/p_quinn", "hs", f"127.0.0.1:{server.port}", path_of(server, "1"), str(connections), "8", kinds[kind]]

@@ -22,7 +22,7 @@ CASES = {
     "bulk": ["-m", "1"],
     "32k": ["-m", "10"],
     "1b": ["-m", "10"],
-    "full": ["-m", "1", "--no-keepalive"],
+    "full": ["-m", "1", "--mix", "new=1"],
 }
 #: For each worker: generator threads, each with a socket of its own, so that the kernel spreads them over the workers.
 JOBS, CONNECTIONS = 8, 16

@@ -74,7 +74,9 @@ pub(crate) fn usage(mut error: clap::Error, program: Command, words: &[OsString]
     {
         let refused = match words.get(1).and_then(|command| command.to_str()) {
             Some("get") => get::refusal(&given),
-            Some("sim" | "emulate") => path::refusal(&given),
+            Some("sim") => sim::refusal(&given).or_else(|| path::refusal(&given)),
+            Some("emulate") => path::refusal(&given),
+            Some("bench") => bench::refusal(&given),
             Some("query") => query::refusal(&given),
             Some("report") => report::refusal(&given),
             _ => None,

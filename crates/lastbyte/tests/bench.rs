@@ -186,7 +186,7 @@ fn an_open_loop_keeps_its_rate() {
         (&["--rate", "30", "-c", "4"], 8, false),
         (&["--rate", "30", "-m", "1"], 1, true),
         (&["--rate", "30", "--http", "1.1"], 1, true),
-        (&["--rate", "30", "--no-keepalive"], 1, true),
+        (&["--rate", "30", "--mix", "new=1"], 1, true),
         (&[], 1, false),
     ] {
         let output = place.bench(&[&["-n", "3", "--json"], more].concat(), "/1kB");
@@ -229,28 +229,26 @@ fn a_duration_bounds_the_measured_time() {
     }
 }
 
-/// `--no-keepalive` uses a connection for each request, whose handshakes are full or resumed.
+/// A mix with a single way uses a connection for each request, whose handshakes are full or resumed.
 #[test]
 fn a_connection_for_each_request_measures_handshakes() {
     let place = Place::new("bench-handshakes");
     let handshakes = |json: &Value, key: &str| count(json, &format!("/handshakes/{key}"));
     for http in VERSIONS {
-        for (option, full) in [("--no-keepalive", 60), ("--resume", 5), ("--0rtt", 5)] {
-            if option == "--0rtt" && http != "3" {
+        for (mix, full) in [("new=1", 60), ("resumed=1", 5), ("0rtt=1", 5)] {
+            if mix == "0rtt=1" && http != "3" {
                 continue;
             }
-            let all = ["--http", http, "-n", "60", "-c", "5", "--no-keepalive"];
-            let own = (option != "--no-keepalive").then_some(option);
-            let all: Vec<&str> = all.into_iter().chain(own).collect();
+            let all = ["--http", http, "-n", "60", "-c", "5", "--mix", mix];
             let json = place.json(&all, "/1kB");
-            let context = format!("{http} {option}: {json:#}");
+            let context = format!("{http} {mix}: {json:#}");
             assert_eq!(count(&json, "/requests/succeeded"), 60, "{context}");
             assert_eq!(count(&json, "/requests/failed"), 0, "{context}");
             assert_eq!(count(&json, "/connections/established"), 60, "{context}");
             assert_eq!(count(&json, "/connections/lost"), 0, "{context}");
             assert_eq!(handshakes(&json, "full"), full, "{context}");
             assert_eq!(handshakes(&json, "resumed"), 60 - full, "{context}");
-            let early = if option == "--0rtt" { 55 } else { 0 };
+            let early = if mix == "0rtt=1" { 55 } else { 0 };
             assert_eq!(handshakes(&json, "early_data_accepted"), early, "{context}");
             assert_eq!(handshakes(&json, "early_data_rejected"), 0, "{context}");
             let rate = json["handshakes"]["per_second"].as_f64();
@@ -316,7 +314,7 @@ fn connections_move_to_the_given_addresses_in_turn() {
     assert_eq!(count(&json, "/requests/failed"), 0, "{context}");
     let expected = serde_json::json!(["127.0.0.2", "127.0.0.3"]);
     assert_eq!(json["settings"]["migrate_to"], expected);
-    let json = run(&["-c", "2", "--no-keepalive"]);
+    let json = run(&["-c", "2", "--mix", "new=1"]);
     assert_eq!(count(&json, "/requests/failed"), 0, "{json:#}");
     server.end();
     let log = serving::lines(&folder.join("access.ndjson"));
@@ -365,7 +363,7 @@ fn servers_that_reject_0rtt_or_sessions_answer_every_request() {
     certificate(&folder, "a");
     let options = ["--cert", "a.pem", "--key", "a.key", "--no-0rtt"];
     let server = Serving::start(&folder, &options);
-    let all = ["-n", "20", "-c", "2", "--no-keepalive", "--0rtt", "--json"];
+    let all = ["-n", "20", "-c", "2", "--mix", "0rtt=1", "--json"];
     let output = bench(&folder, &all, &server.url("/1kB"));
     assert!(output.status.success(), "{}", stderr(&output));
     let json = json(&output);
@@ -544,7 +542,7 @@ fn options_that_contradict_each_other_are_usage_errors() {
         (&["-i", "urls"], "`urls`, line 1: invalid weight `0`"),
         (&["-d", "absent"], "cannot read `absent`"),
         (
-            &["--http", "2", "--0rtt"],
+            &["--http", "2", "--mix", "0rtt=1"],
             "0-RTT is not supported over HTTP/2 (expected HTTP/3)",
         ),
         (
@@ -570,9 +568,20 @@ fn options_that_contradict_each_other_are_usage_errors() {
             "connections over model paths cannot move to another port",
         ),
         (&["-X", "PUT"], "unexpected argument '-X' found"),
-        (&["--no-keepalive", "-m", "2"], "expected `-m 1`"),
+        (&["--mix", "new=1", "-m", "2"], "expected `-m 1`"),
         (&["--mix", "old=1"], "expected `new`, `resumed`, `0rtt`"),
-        (&["--no-keepalive", "--mix", "new=1"], "cannot be used with"),
+        (
+            &["--no-keepalive"],
+            "`--no-keepalive` is not an option (expected --mix new=1: a connection for each request)",
+        ),
+        (
+            &["--resume"],
+            "`--resume` is not an option (expected --mix resumed=1",
+        ),
+        (
+            &["--0rtt"],
+            "`--0rtt` is not an option (expected --mix 0rtt=1",
+        ),
         (&["--compare", "a", "b"], "cannot be used with"),
     ];
     for (arguments, expected) in cases {

@@ -11,7 +11,7 @@ mod algorithm;
 
 use std::{
     ffi::OsString,
-    fs::{create_dir_all, read_to_string, remove_dir_all},
+    fs::{create_dir_all, read_dir, read_to_string, remove_dir_all},
     path::PathBuf,
     process::ExitCode,
 };
@@ -30,18 +30,20 @@ fn all_commands_know_the_startups_of_the_registry() {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin");
     let _ = remove_dir_all(&directory);
     create_dir_all(&directory).expect("a directory");
-    let trace = directory.join("trace.ndjson");
-    let trace_path = trace.to_str().expect("UTF-8");
+    let qlogs = directory.join("qlogs");
+    let qlogs_path = qlogs.to_str().expect("UTF-8");
     let arm = "surge:patience=0.5";
     let words = [
-        "sim", "--arm", arm, "--cross", arm, "--size", "50kB", "--trace", trace_path,
+        "sim", "--arm", arm, "--cross", arm, "--size", "50kB", "--qlog", qlogs_path,
     ];
     let builtin = Registry::builtin();
     assert_eq!(run(&builtin, &words), ExitCode::from(2));
     assert_eq!(run(&registry, &words), ExitCode::SUCCESS);
+    let mut files = read_dir(&qlogs).expect("a folder");
+    let file = files.next().expect("a file").expect("an entry").path();
     assert!(
-        read_to_string(&trace).expect("a trace").contains(arm),
-        "the arm is named in the trace"
+        read_to_string(&file).expect("a qlog file").contains(arm),
+        "the arm is named in its qlog files"
     );
 
     let out = directory.join("ab");

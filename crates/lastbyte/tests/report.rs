@@ -704,16 +704,8 @@ fn a_log_is_not_overwritten_by_its_page() {
 }
 
 /// Simulates a transfer with qlog files in a directory, and returns the server's.
-fn qlog(folder: &Path, dialect: &str, out: &str) -> String {
-    let arguments = [
-        "sim",
-        "--arm=cubic",
-        "--size=300kB",
-        "--qlog",
-        out,
-        "--qlog-dialect",
-        dialect,
-    ];
+fn qlog(folder: &Path, out: &str) -> String {
+    let arguments = ["sim", "--arm=cubic", "--size=300kB", "--qlog", out];
     let output = lastbyte(folder, &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let files = fs::read_dir(folder.join(out)).expect("a folder");
@@ -726,7 +718,7 @@ fn qlog(folder: &Path, dialect: &str, out: &str) -> String {
 #[test]
 fn a_directory_stands_for_its_qlog_files() {
     let folder = folder("report-plot-directory");
-    qlog(&folder, "0.3", "q");
+    qlog(&folder, "q");
     let output = lastbyte(&folder, &["plot", "q", "-o", "q.html"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(folder.join("q.html")).expect("a page");
@@ -747,30 +739,20 @@ fn a_directory_stands_for_its_qlog_files() {
     assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
 }
 
-/// The simulator's own qlog files, in both versions, are drawn; files that break off or are not qlog say so.
+/// The simulator's own qlog files are drawn; files that break off or are not qlog say so.
 #[test]
 fn a_qlog_file_becomes_a_picture() {
     let folder = folder("report-plot");
-    let servers = [("0.3", "q"), ("draft", "d")].map(|(dialect, out)| qlog(&folder, dialect, out));
+    let server = qlog(&folder, "q");
     let output = lastbyte(
         &folder,
         &[
-            "plot",
-            &servers[0],
-            &servers[1],
-            "-o",
-            "a.html",
-            "-o",
-            "a.svg",
-            "-o",
-            "a.png",
+            "plot", &server, "-o", "a.html", "-o", "a.svg", "-o", "a.png",
         ],
     );
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(folder.join("a.html")).expect("a page");
-    // Both versions give the same picture of the connection.
-    let note = page.matches("\"note\":\"server, 3").count();
-    assert_eq!(note, 2, "{}", &page[page.len() - 9000..][..300]);
+    assert_eq!(page.matches("\"note\":\"server, 3").count(), 1);
     for series in [
         "sent",
         "acked",
@@ -781,12 +763,12 @@ fn a_qlog_file_becomes_a_picture() {
     ] {
         assert_eq!(
             page.matches(&format!("\"{series}\":[")).count(),
-            2,
+            1,
             "{series}"
         );
     }
     // The first sentence says where the time went.
-    assert_eq!(page.matches("<p class=\"summary\">").count(), 2);
+    assert_eq!(page.matches("<p class=\"summary\">").count(), 1);
     let svg = fs::read_to_string(folder.join("a.svg")).expect("an image");
     assert!(svg.contains("packets lost"));
     assert_eq!(stderr(&output), "wrote a.html\nwrote a.svg\nwrote a.png\n");
@@ -797,7 +779,7 @@ fn a_qlog_file_becomes_a_picture() {
             .starts_with(b"\x89PNG")
     );
 
-    let whole = fs::read(&servers[0]).expect("a file");
+    let whole = fs::read(&server).expect("a file");
     fs::write(folder.join("cut.sqlog"), &whole[..whole.len() / 2]).expect("a file");
     let output = lastbyte(&folder, &["plot", "cut.sqlog", "-o", "cut.html"]);
     check_failure(

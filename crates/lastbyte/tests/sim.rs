@@ -162,9 +162,8 @@ fn handshakes_take_the_expected_round_trips() {
 }
 
 #[test]
-fn traces_and_qlogs_can_be_written() {
-    let folder = folder("trace");
-    let trace = folder.join("events.ndjson");
+fn qlogs_have_the_packets_of_the_table() {
+    let folder = folder("qlogs");
     let qlogs = folder.join("qlogs");
     let arguments = [
         "--arm",
@@ -174,8 +173,6 @@ fn traces_and_qlogs_can_be_written() {
         "--size",
         "2MB",
         "--json",
-        "--trace",
-        trace.to_str().expect("UTF-8"),
         "--qlog",
         qlogs.to_str().expect("UTF-8"),
     ];
@@ -183,29 +180,7 @@ fn traces_and_qlogs_can_be_written() {
     assert!(output.status.success(), "{}", stderr(&output));
     // Listening changes nothing.
     assert_eq!(stdout(&output), stdout(&sim(&arguments[..7])));
-
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("an array");
-    let text = fs::read_to_string(&trace).expect("a file");
-    let events: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON object"))
-        .collect();
-    for row in &rows {
-        let count = |event: &str| {
-            let of_arm = events
-                .iter()
-                .filter(|one| one["arm"] == row["arm"] && one["event"] == event);
-            of_arm.filter(|one| one["side"] == "server").count() as u64
-        };
-        assert_eq!(Some(count("packet-sent")), row["packets_sent"].as_u64());
-        assert_eq!(Some(count("packet-lost")), row["packets_lost"].as_u64());
-        assert!(count("metrics") > 100);
-    }
-    assert!(
-        events
-            .iter()
-            .any(|one| one["event"] == "link-dropped" && one["reason"] == "queue-full")
-    );
 
     let mut names: Vec<String> = fs::read_dir(&qlogs)
         .expect("a folder")
@@ -228,27 +203,44 @@ fn traces_and_qlogs_can_be_written() {
         ]
     );
     // Files of an earlier run stay.
-    let again = |more: &[&str]| sim(&[&arguments[..7], &arguments[9..], more].concat());
+    let again = |more: &[&str]| sim(&[&arguments[..], more].concat());
     let printed = stderr(&again(&[]));
     assert!(
         printed.contains("exists (expected a new file; --force"),
         "{printed}"
     );
     assert!(again(&["--force"]).status.success());
+    let mut losses = 0;
     for name in names {
         let text = fs::read_to_string(qlogs.join(&name)).expect("a file");
-        let mut sent = 0;
         let mut last = 0.0;
+        let mut events = Vec::new();
         for record in text.split('\u{1e}').skip(1) {
             let value: Value = serde_json::from_str(record).expect("a JSON text");
             if let Some(time) = value["time"].as_f64() {
                 assert!(time >= last, "{name}");
                 last = time;
             }
-            sent += u64::from(value["name"] == "transport:packet_sent");
+            events.extend(value["name"].as_str().map(str::to_owned));
         }
-        assert!(sent > 100, "{name}");
+        let count = |event: &str| events.iter().filter(|one| *one == event).count() as u64;
+        let row = rows
+            .iter()
+            .find(|row| name.contains(&format!("_{}_", row["arm"].as_str().expect("a name"))));
+        let row = row.expect("an arm");
+        if name.contains("server") {
+            assert!(count("recovery:metrics_updated") > 100, "{name}");
+            let packets = [
+                ("transport:packet_sent", "packets_sent"),
+                ("recovery:packet_lost", "packets_lost"),
+            ];
+            for (event, key) in packets {
+                assert_eq!(Some(count(event)), row[key].as_u64(), "{name}: {key}");
+            }
+            losses += count("recovery:packet_lost");
+        }
     }
+    assert!(losses > 0);
 }
 
 #[test]
@@ -560,7 +552,6 @@ fn usage_errors_exit_with_code_2() {
         ),
         (&["--pause", "1s"], "--pause requires --requests"),
         (&["--stagger", "1s"], "--stagger requires --flows"),
-        (&["--qlog-dialect", "draft"], "--qlog"),
         (
             &["--aqm", "codel", "--mark", "5ms"],
             "(expected `on` or `off`",
@@ -593,6 +584,26 @@ fn usage_errors_exit_with_code_2() {
             stderr(&output)
         );
         assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn removed_options_are_refused_by_name() {
+    for (arguments, wanted) in [
+        (
+            &["--trace=events.ndjson"][..],
+            "`--trace` is not an option (expected --qlog DIR",
+        ),
+        (
+            &["--qlog-dialect", "draft"],
+            "`--qlog-dialect` is not an option (expected --qlog DIR alone",
+        ),
+        (
+            &["--jitter", "1ms"],
+            "`--jitter` is not an option (expected `jitter = …`",
+        ),
+    ] {
+        check_failure(&sim(arguments), 2, wanted);
     }
 }
 
@@ -677,8 +688,16 @@ fn a_transfer_that_the_server_cancels_fails_with_a_sentence() {
 
 #[test]
 fn runtime_errors_exit_with_code_1_and_a_message() {
-    let full = sim(&["--size", "1MB", "--trace", "/dev/full"]);
-    check_failure(&full, 1, "cannot write `/dev/full`");
+    let folder = folder("full");
+    let name = folder.join("vdsl_cubic_1000000_1_0_server.sqlog");
+    std::os::unix::fs::symlink("/dev/full", &name).expect("a link");
+    let into = folder.to_str().expect("UTF-8");
+    let arguments = ["--arm", "cubic", "--size", "1MB", "--force", "--qlog", into];
+    check_failure(
+        &sim(&arguments),
+        1,
+        &format!("cannot write `{}`", name.display()),
+    );
     let late = sim(&["--time-limit", "100ms", "--size", "1MB"]);
     check_failure(&late, 1, "4 of 4 transfers did not complete");
     assert!(stdout(&late).contains('–'));
@@ -802,27 +821,9 @@ fn objects_at_once_and_uploads_are_simulated() {
     );
 }
 
+/// What cannot be written is found out before anything is simulated.
 #[test]
-fn an_old_trace_is_replaced_on_request_only() {
-    let folder = folder("old-trace");
-    let trace = folder.join("events.ndjson");
-    fs::write(&trace, "mine\n").expect("a file");
-    let path = trace.to_str().expect("UTF-8");
-    let arguments = ["--arm", "cubic", "--size", "10kB", "--trace", path];
-    let output = sim(&arguments);
-    check_failure(
-        &output,
-        2,
-        "exists (expected a new file; --force overwrites it)",
-    );
-    assert_eq!(fs::read_to_string(&trace).expect("a file"), "mine\n");
-    assert!(
-        sim(&[&arguments[..], &["--force"]].concat())
-            .status
-            .success()
-    );
-    assert!(fs::read_to_string(&trace).expect("a file").starts_with('{'));
-    // What cannot be written is found out before anything is simulated.
+fn a_plot_without_a_folder_is_an_error_before_the_simulation() {
     let output = sim(&["--plot", "/nonexistent/p.svg", "--time-limit", "1ms"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -396,10 +396,7 @@ impl<'a> Http3Load<'a> {
         };
         let client = &mut self.clients[index];
         let own = client.pending.and_then(|due| due.handshake);
-        let handshake = match own.unwrap_or(self.state.settings.handshake) {
-            _ if !client.was_open => Handshake::Full,
-            handshake => handshake,
-        };
+        let handshake = own.filter(|_| client.was_open).unwrap_or_default();
         let token = match handshake {
             Handshake::Full => Vec::new(),
             Handshake::Resumed | Handshake::ZeroRtt => core::mem::take(&mut client.token),

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
 //!
-//! use lastbyte_load::{Amount, Arrivals, Control, Handshake, Request, Settings, Version, report, run};
+//! use lastbyte_load::{Amount, Arrivals, Control, Request, Settings, Version, report, run};
 //! use lastbyte_quic::connection::Config;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,6 @@
 //!     streams: 10,
 //!     threads: 1,
 //!     timeout: Duration::from_secs(30),
-//!     handshake: Handshake::Full,
 //!     mix: None,
 //!     migrate: None,
 //!     migrate_to: Vec::new(),

@@ -19,18 +19,6 @@ pub enum Handshake {
     ZeroRtt,
 }
 
-impl Handshake {
-    /// Its name in options and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Resumed => "resumed",
-            Self::ZeroRtt => "0rtt",
-        }
-    }
-}
-
 /// The weight of each kind; at least one is not 0.
 ///
 /// Each request of a client draws its kind independently, with a probability in proportion to its weight. The first connection of a
@@ -48,22 +36,6 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A connection for each request.
-    #[must_use]
-    pub const fn only(handshake: Handshake) -> Self {
-        let [new, resumed, zero_rtt] = match handshake {
-            Handshake::Full => [1, 0, 0],
-            Handshake::Resumed => [0, 1, 0],
-            Handshake::ZeroRtt => [0, 0, 1],
-        };
-        Self {
-            new,
-            resumed,
-            zero_rtt,
-            reused: 0,
-        }
-    }
-
     /// Whether it resumes sessions.
     #[must_use]
     pub const fn is_resuming(self) -> bool {

@@ -16,7 +16,7 @@ use crate::{
     connection_log::LineSink,
     dispatcher::{Amount, Arrivals},
     error::Error,
-    mix::{Handshake, Mix},
+    mix::Mix,
 };
 
 /// The version of HTTP of a run.
@@ -97,9 +97,8 @@ pub struct Settings {
     pub threads: usize,
     /// The time limit of a request.
     pub timeout: Duration,
-    /// The handshake of further connections. The first connection of each client has a full handshake.
-    pub handshake: Handshake,
-    /// How each request gets its connection. Default: all requests of a client use one connection.
+    /// How each request gets its connection. Default: all requests of a client use one connection, which is established again
+    /// by a full handshake if it ends.
     pub mix: Option<Mix>,
     /// The interval at which each connection moves to another local port, over HTTP/3. Default: never.
     pub migrate: Option<Duration>,
@@ -122,12 +121,12 @@ impl Settings {
 
     /// Whether connections resume TLS sessions.
     pub(crate) fn is_resuming(&self) -> bool {
-        self.handshake != Handshake::Full || self.mix.is_some_and(Mix::is_resuming)
+        self.mix.is_some_and(Mix::is_resuming)
     }
 
     /// Whether requests are sent in early data.
     fn uses_zero_rtt(&self) -> bool {
-        self.handshake == Handshake::ZeroRtt || self.mix.is_some_and(|mix| mix.zero_rtt > 0)
+        self.mix.is_some_and(|mix| mix.zero_rtt > 0)
     }
 
     /// Checks that the settings do not contradict each other, for a server with or without TLS.
@@ -145,7 +144,7 @@ impl Settings {
         }
         if self.mix.is_some() && self.streams > 1 {
             return wrong(format!(
-                "with --mix or --no-keepalive, a connection has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
+                "with --mix, a connection has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
                 self.streams
             ));
         }

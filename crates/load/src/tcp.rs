@@ -299,10 +299,8 @@ impl Shared {
     fn handshake(&self, index: usize) -> Handshake {
         let clients = self.clients.borrow();
         let client = clients.get(index).filter(|client| client.was_open);
-        client.map_or(Handshake::Full, |client| {
-            let own = client.pending.first().and_then(|due| due.handshake);
-            own.unwrap_or(self.settings.handshake)
-        })
+        let due = client.and_then(|client| client.pending.first());
+        due.and_then(|due| due.handshake).unwrap_or_default()
     }
 
     /// Establishes a connection and sends requests on it, until there is none left or the connection fails.

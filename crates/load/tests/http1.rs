@@ -15,8 +15,8 @@ use std::{
 
 use lastbyte_http3::Fields;
 use lastbyte_load::{
-    Amount, Arrivals, Control, Handshake, Measurement, Mix, Request, Settings, Version,
-    histogram::Histogram, recorder::Counts, report, run,
+    Amount, Arrivals, Control, Measurement, Request, Settings, Version, histogram::Histogram,
+    recorder::Counts, report, run,
 };
 use lastbyte_quic::connection::Config;
 
@@ -88,7 +88,6 @@ impl Server {
             threads: 1,
             timeout: Duration::from_secs(20),
             connect_rate: None,
-            handshake: Handshake::Full,
             mix: None,
             migrate: None,
             migrate_to: Vec::new(),
@@ -318,7 +317,7 @@ fn a_mix_without_reuse_has_a_connection_for_each_request() {
     let server = Server::start();
     let mut settings = server.settings(&[("/ok", 1)], 10);
     settings.connections = 2;
-    settings.mix = Some(Mix::only(Handshake::Full));
+    settings.mix = Some("new=1".parse().expect("a mix"));
     let found = counts(&server.run(&settings));
     assert_eq!((found.started, found.succeeded, found.failed), (10, 10, 0));
     assert_eq!((found.connected, found.disconnected), (10, 0));
@@ -441,7 +440,7 @@ fn settings_that_contradict_each_other_are_an_error() {
             },
         ),
         ("a connection has one request at a time: `-m 2`", |it| {
-            it.mix = Some(Mix::only(Handshake::Full));
+            it.mix = Some("new=1".parse().expect("a mix"));
             it.streams = 2;
         }),
         (
@@ -451,20 +450,20 @@ fn settings_that_contradict_each_other_are_an_error() {
             },
         ),
         ("`http` has no sessions to resume", |it| {
-            it.handshake = Handshake::Resumed;
+            it.mix = Some("resumed=1".parse().expect("a mix"));
         }),
         ("`http` has no sessions to resume", |it| {
-            it.mix = Some(Mix::only(Handshake::ZeroRtt));
+            it.mix = Some("0rtt=1".parse().expect("a mix"));
         }),
         ("0-RTT is not supported over HTTP/2", |it| {
             it.requests[0].url = "https://127.0.0.1:1/".parse().expect("a URL");
             it.version = Version::Http2;
-            it.mix = Some(Mix::only(Handshake::ZeroRtt));
+            it.mix = Some("0rtt=1".parse().expect("a mix"));
         }),
         ("a POST request cannot be sent in 0-RTT", |it| {
             it.requests[0].url = "https://127.0.0.1:1/".parse().expect("a URL");
             it.version = Version::Http3;
-            it.handshake = Handshake::ZeroRtt;
+            it.mix = Some("0rtt=1".parse().expect("a mix"));
             it.body = Some(Arc::from(*b"body"));
         }),
         ("cannot be requested over HTTP/3 (expected `https`)", |it| {

@@ -1,12 +1,12 @@
 //! qlog: the events of a connection as one endpoint sees them, as a JSON text sequence (RFC 7464).
 //!
-//! Owns: names and fields of events, in two versions ([`Dialect`]), because tools do not follow the current drafts yet. Never:
-//! opens a file, or writes addresses, tokens or data.
+//! Owns: names and fields of events, those of version 0.3, because tools do not follow the current drafts yet. Never: opens a
+//! file, or writes addresses, tokens or data.
 //!
-//! Sources: draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13, and the loader of qvis (72c8c4b).
+//! Sources: the drafts of version 0.3, and the loader of qvis (72c8c4b).
 //!
 //! Both ends of a connection write its original destination connection ID as the group, so that tools find the two files of one
-//! connection. Version 0.3 requires addresses of `connection_started`, so that event is written by the drafts only.
+//! connection. `connection_started` is not written, since it requires addresses.
 
 mod frames;
 mod names;
@@ -21,13 +21,12 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_quic::{
     close::CloseReason,
     connection::Stage,
-    trace::{DropReason, Event, FirstIds, LossTrigger, Metrics, Packet, PathEvent, Trace},
+    trace::{DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
 };
 use lastbyte_wire::{
     Side, frame::Frames, packet::PacketType, transport_parameters::TransportParameters,
 };
 
-pub use self::names::Dialect;
 use self::names::{Name, packet_type_name, phase_name, space_packet_type};
 use crate::json::Object;
 
@@ -37,8 +36,6 @@ mod tests;
 /// The header of a qlog file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The version of qlog.
-    pub dialect: Dialect,
     /// The title.
     pub title: String,
     /// The endpoint whose view it is.
@@ -67,7 +64,6 @@ impl Health {
 
 /// Writes the events of a connection.
 pub struct Qlog<W: Write> {
-    dialect: Dialect,
     side: Side,
     /// The start of the time scale.
     epoch: Time,
@@ -84,7 +80,6 @@ pub struct Qlog<W: Write> {
 impl<W: Write> fmt::Debug for Qlog<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Qlog")
-            .field("dialect", &self.dialect)
             .field("side", &self.side)
             .field("has_failed", &self.has_failed)
             .finish_non_exhaustive()
@@ -96,7 +91,6 @@ impl<W: Write> Qlog<W> {
     pub fn new(header: &Header, epoch: Time, writer: W) -> (Self, Health) {
         let health = Health::default();
         let qlog = Self {
-            dialect: header.dialect,
             side: header.vantage_point,
             epoch,
             writer,
@@ -131,43 +125,18 @@ impl<W: Write> Qlog<W> {
         self.text.clear();
         self.text.push('\u{1e}');
         let mut object = Object::new(&mut self.text);
-        match header.dialect {
-            Dialect::V03 => {
-                object
-                    .text("qlog_version", "0.3")
-                    .text("qlog_format", "JSON-SEQ")
-                    .text("title", &header.title);
-                let mut trace = object.object("trace");
-                trace.object("vantage_point").text("type", vantage);
-                let mut common = trace.object("common_fields");
-                common
-                    .text("ODCID", &header.group_id)
-                    .text("group_id", &header.group_id)
-                    .text("time_format", "relative")
-                    .integer("reference_time", 0u64);
-            }
-            Dialect::Draft => {
-                object
-                    .text("file_schema", "urn:ietf:params:qlog:file:sequential")
-                    .text("serialization_format", "application/qlog+json-seq")
-                    .text("title", &header.title);
-                let mut trace = object.object("trace");
-                trace.object("vantage_point").text("type", vantage);
-                {
-                    let mut common = trace.object("common_fields");
-                    common
-                        .text("group_id", &header.group_id)
-                        .text("time_format", "relative_to_epoch");
-                    common
-                        .object("reference_time")
-                        .text("clock_type", "monotonic")
-                        .text("epoch", "unknown");
-                }
-                trace
-                    .array("event_schemas")
-                    .text("urn:ietf:params:qlog:events:quic-13");
-            }
-        }
+        object
+            .text("qlog_version", "0.3")
+            .text("qlog_format", "JSON-SEQ")
+            .text("title", &header.title);
+        let mut trace = object.object("trace");
+        trace.object("vantage_point").text("type", vantage);
+        let mut common = trace.object("common_fields");
+        common
+            .text("ODCID", &header.group_id)
+            .text("group_id", &header.group_id)
+            .text("time_format", "relative")
+            .integer("reference_time", 0u64);
     }
 
     /// Writes the text as one record.
@@ -192,16 +161,13 @@ impl<W: Write> Qlog<W> {
         self.text.push('\u{1e}');
         {
             let mut object = Object::new(&mut self.text);
-            object
-                .number("time", ms, 6)
-                .text("name", name.in_dialect(self.dialect));
+            object.number("time", ms, 6).text("name", name.text());
             fill(&mut object.object("data"));
         }
         self.put();
     }
 
     fn packet(&mut self, now: Time, name: Name, packet: &Packet<'_>, by: Side) {
-        let dialect = self.dialect;
         self.event(now, name, |data| {
             data.object("header")
                 .text("packet_type", packet_type_name(packet.packet_type))
@@ -215,7 +181,7 @@ impl<W: Write> Qlog<W> {
             let mut array = data.array("frames");
             let frames = Frames::new(packet.payload, packet.packet_type, by);
             for frame in frames.into_iter().flatten().flatten() {
-                frames::write(&frame, dialect, &mut array.object());
+                frames::write(&frame, &mut array.object());
             }
         });
     }
@@ -275,31 +241,7 @@ impl<W: Write> Qlog<W> {
         self.last = Some(metrics.clone());
     }
 
-    fn started(&mut self, now: Time, ids: &FirstIds) {
-        if self.dialect == Dialect::V03 {
-            return;
-        }
-        self.event(now, Name::ConnectionStarted, |data| {
-            let ends = [("local", Some(ids.local)), ("remote", ids.remote)];
-            for (end, id) in ends {
-                let mut info = data.object(end);
-                if let Some(id) = id {
-                    info.array("connection_ids").text(&id.to_string());
-                }
-            }
-        });
-    }
-
-    /// The member that names the end that did something: the drafts call it the initiator.
-    const fn owner(&self) -> &'static str {
-        match self.dialect {
-            Dialect::V03 => "owner",
-            Dialect::Draft => "initiator",
-        }
-    }
-
     fn parameters(&mut self, now: Time, is_local: bool, of: &TransportParameters) {
-        let owner = self.owner();
         // Neither stateless reset tokens, which are secret, nor addresses.
         let ids = [
             (
@@ -313,7 +255,7 @@ impl<W: Write> Qlog<W> {
             ("retry_source_connection_id", of.retry_source_connection_id),
         ];
         self.event(now, Name::ParametersSet, |data| {
-            data.text(owner, if is_local { "local" } else { "remote" });
+            data.text("owner", if is_local { "local" } else { "remote" });
             for (key, id) in ids {
                 if let Some(id) = id {
                     data.text(key, &id.to_string());
@@ -352,7 +294,6 @@ impl<W: Write> Qlog<W> {
     }
 
     fn closed(&mut self, now: Time, reason: CloseReason) {
-        let (owner_key, dialect) = (self.owner(), self.dialect);
         self.event(now, Name::ConnectionClosed, |data| {
             let (owner, trigger) = match reason {
                 CloseReason::Local { .. } => ("local", "error"),
@@ -363,23 +304,14 @@ impl<W: Write> Qlog<W> {
                 CloseReason::IdleTimeout => ("local", "idle_timeout"),
                 CloseReason::NoCommonVersion => ("local", "version_mismatch"),
             };
-            data.text(owner_key, owner);
-            // The drafts have names for codes, and the number beside the name "unknown".
-            let mut code = |v03: &str, draft: &str, code: u64| match dialect {
-                Dialect::V03 => {
-                    data.integer(v03, code);
-                }
-                Dialect::Draft => {
-                    data.text(draft, "unknown").integer("error_code", code);
-                }
-            };
+            data.text("owner", owner);
             match reason {
                 CloseReason::Local { code: error, .. } | CloseReason::Peer { code: error } => {
-                    code("connection_code", "connection_error", error.code().get());
+                    data.integer("connection_code", error.code().get());
                 }
                 CloseReason::LocalApplication { code: error }
                 | CloseReason::PeerApplication { code: error } => {
-                    code("application_code", "application_error", error);
+                    data.integer("application_code", error);
                 }
                 _ => {}
             }
@@ -396,7 +328,6 @@ impl<W: Write + Send> Trace for Qlog<W> {
         self.begin(Some(event));
         let side = self.side;
         match event {
-            Event::Started(ids) => self.started(now, ids),
             Event::PacketSent(packet) => self.packet(now, Name::PacketSent, packet, side),
             Event::PacketReceived(packet) => {
                 self.packet(now, Name::PacketReceived, packet, side.peer());
@@ -481,7 +412,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 );
             }),
             Event::Closed(reason) => self.closed(now, *reason),
-            // Acknowledgments are in the ACK frame; events added later have no name here yet.
+            // The header has the IDs of the start. Acknowledgments are in the ACK frame; events added later have no name here yet.
             _ => {}
         }
     }

@@ -11,7 +11,7 @@
 //!
 //! [`csv`] writes what figures show, a row per point. The figures come from [`comparison`](crate::comparison),
 //! [`transfer`](crate::transfer), [`compare`](crate::compare), [`loss`](crate::loss), [`load`](crate::load) and
-//! [`front`](crate::front).
+//! [`front`](crate::front). Pages draw theirs with the same code, [`ramp`](crate::ramp) and [`replay`](crate::replay) as well.
 //!
 //! | file | owns |
 //! |---|---|
@@ -26,7 +26,6 @@ mod layout;
 
 pub(crate) use self::axis::{Axis, Scale};
 use crate::{
-    chart::Size,
     pdf,
     scene::{Color, Dash, PIXELS_PER_INCH, POINTS_PER_PIXEL, Scene},
     svg,
@@ -99,6 +98,15 @@ pub enum WidthError {
     Range,
 }
 
+/// Where a figure of a page is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// On screens and paper.
+    Wide,
+    /// On phones.
+    Narrow,
+}
+
 /// A chart for print: one or more panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -135,6 +143,8 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
     /// Thin lines from one point to another, which are not data.
     pub(crate) guides: Vec<[(f64, f64); 2]>,
+    /// Vertical lines with names, in their order, which are not data.
+    pub(crate) marks: Vec<(f64, String)>,
 }
 
 /// Points that belong together.
@@ -278,6 +288,7 @@ impl Figure {
                 height: 0.62,
                 series,
                 guides: Vec::new(),
+                marks: Vec::new(),
             }],
         }
     }

@@ -6,6 +6,9 @@ use crate::{
     statistics::tests_of::Estimate,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// The candidates of a search, compared with its baseline on the same paths.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Front {

@@ -50,7 +50,6 @@
 
 #![forbid(unsafe_code)]
 
-mod chart;
 pub mod compare;
 pub mod comparison;
 mod document;

@@ -14,10 +14,8 @@ mod figure;
 
 pub use self::data::{Distribution, Interval, Run, Step, Tile, Versus};
 use crate::{
-    chart::Size,
     document,
-    figure::Figure,
-    scene::Scene,
+    figure::{Figure, Size},
     svg::{self, escaped},
 };
 
@@ -46,22 +44,16 @@ pub(crate) fn headline(tiles: &[Tile], command: &str, body: &mut String) {
 }
 
 /// A chart for screens and for phones.
-fn chart(title: &str, figure: Option<&Figure>, body: &mut String) {
-    drawn(title, |size| figure.map(|figure| figure.screen(size)), body);
-}
-
-/// The same, of scenes.
-pub(crate) fn drawn(title: &str, draw: impl Fn(Size) -> Option<Scene>, body: &mut String) {
+pub(crate) fn chart(title: &str, figure: Option<&Figure>, body: &mut String) {
     let _ = writeln!(body, "<section><h2>{title}</h2>");
-    for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
-        match draw(size) {
-            Some(scene) => {
-                let drawn = svg::inline(&scene);
+    match figure {
+        Some(figure) => {
+            for (size, class) in [(Size::Wide, "wide"), (Size::Narrow, "narrow")] {
+                let drawn = svg::inline(&figure.screen(size));
                 let _ = writeln!(body, "<div class=\"plot {class}\">{drawn}</div>");
             }
-            None if size == Size::Wide => body.push_str("<p>no data</p>\n"),
-            None => {}
         }
+        None => body.push_str("<p>no data</p>\n"),
     }
     body.push_str("</section>\n");
 }

@@ -7,9 +7,8 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
-    chart::Size,
     document,
-    figure::{Axis, Figure, Look, Mark, Point, Scale, Series},
+    figure::{Axis, Figure, Look, Mark, Point, Scale, Series, Size},
     scale::Unit,
     statistics::{Counts, bootstrap::apart},
     svg::{self, escaped},

@@ -10,6 +10,9 @@ use crate::{
     scene::{Color, POINTS_PER_PIXEL, Place, Scene, Shape, Stroke},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// The document.
 pub(crate) fn document(scene: &Scene) -> Vec<u8> {
     let mut page = Page::default();

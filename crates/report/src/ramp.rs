@@ -7,21 +7,20 @@ use core::fmt::Write as _;
 
 pub use crate::load::Tile;
 use crate::{
-    chart::{Chart, Size},
     document,
-    drawing::MUTED,
+    figure::{self, Axis, Figure, Look, Mark, Scale, Series},
     load,
-    scale::{Unit, ticks},
-    scene::{Color, Place, Scene},
+    scale::Unit,
+    scene::Color,
     svg::escaped,
 };
 
 #[cfg(test)]
 mod tests;
 
-const BLUE: Color = Color::solid(0x00_5fa8);
-const ORANGE: Color = Color::solid(0xc9_7b00);
-const RED: Color = Color::solid(0xc8_102e);
+const BLUE: u32 = 0x00_5fa8;
+const ORANGE: u32 = 0xc9_7b00;
+const RED: u32 = 0xc8_102e;
 
 /// The page.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,8 +97,8 @@ impl Page {
         let mut body = document::header(&self.title, &self.standing, &[]);
         load::headline(&self.tiles, &self.command, &mut body);
         for sequence in &self.sequences {
-            let title = escaped(&sequence.title);
-            load::drawn(&title, |size| sequence.draw(self, size), &mut body);
+            let figure = sequence.figure(self);
+            load::chart(&escaped(&sequence.title), figure.as_ref(), &mut body);
             load::notes(core::slice::from_ref(&sequence.text), &mut body);
         }
         for table in &self.tables {
@@ -110,6 +109,18 @@ impl Page {
         load::notes(&self.notes, &mut body);
         document::facts(&self.facts, &mut body);
         document::page(&self.title, &[document::STYLE, load::STYLE], &body, None)
+    }
+}
+
+impl Point {
+    /// The bounds, of which one may be missing.
+    fn bounds(&self) -> Option<(f64, f64)> {
+        let (low, high) = (self.low, self.high);
+        low.or(high)?;
+        Some((
+            low.unwrap_or(f64::NEG_INFINITY),
+            high.unwrap_or(f64::INFINITY),
+        ))
     }
 }
 
@@ -136,105 +147,88 @@ impl Sequence {
         let highest = bounds(|point| point.high).fold(high, f64::max);
         let (low, high) = (lowest.max(low - room), highest.min(high + room));
         let margin = 0.04 * (high - low);
-        Some((low - margin, high + margin))
+        // The names of decisions are at the top, above all that is drawn.
+        Some((low - margin, high + 3.0 * margin))
     }
 
-    fn draw(&self, page: &Page, size: Size) -> Option<Scene> {
+    /// The chart over time, in the unit that fits; `None` without a value.
+    fn figure(&self, page: &Page) -> Option<Figure> {
         let domain = self.domain()?;
         let hours = page.hours.max(1e-3);
-        let marks = ticks(domain, 5, Unit::Percent);
-        let marks = marks.into_iter().map(|(value, label)| {
-            let label = label.replace('-', "−");
-            let label = label.trim_end_matches(" %");
-            let unit = if self.is_percent { " %" } else { "" };
-            (value, format!("{label}{unit}"))
-        });
-        let marks: Vec<(f64, String)> = marks.collect();
-        let has = |of: fn(&Point) -> Option<f64>| self.points.iter().any(|one| of(one).is_some());
-        let mut legend = vec![("seen", BLUE)];
-        if has(|one| one.low.or(one.high)) {
-            legend.push(("bounds at all looks", BLUE.with_opacity(0.35)));
-        }
-        if has(|one| one.second) {
-            legend.push(("lower bound for futility", ORANGE));
-        }
-        legend.extend(self.boundaries.iter().map(|(_, name)| (name.as_str(), RED)));
-        legend.push(("decisions", MUTED));
-        let axes = ((0.0, hours), domain);
-        let description = self.text.clone();
-        let mut chart = Chart::new(size, &self.title, description, axes, &marks, &legend);
-        let clamped = |value: f64| value.clamp(domain.0, domain.1);
-        for stretch in self.stretches(|point| point.low.or(point.high).map(|_| *point)) {
-            let edge = |point: &Point, bound: Option<f64>, end: f64| {
-                chart.place(point.hours, clamped(bound.unwrap_or(end)))
+        let (length, unit) = match hours {
+            72.0.. => (24.0, "days"),
+            2.0.. => (1.0, "hours"),
+            _ => (1.0 / 60.0, "minutes"),
+        };
+        let points = |of: fn(&Point) -> Option<f64>| {
+            let points = self.points.iter();
+            points
+                .map(move |one| figure::Point::new(one.hours / length, of(one).unwrap_or(f64::NAN)))
+        };
+        let line = |name: &str, look, points| Series {
+            name: name.to_owned(),
+            look,
+            mark: Mark::Line,
+            points,
+        };
+        let mut series = Vec::new();
+        for ((value, name), place) in self.boundaries.iter().zip(1..) {
+            let ends = [0.0, hours / length].map(|at| figure::Point::new(at, *value));
+            let look = Look {
+                color: Color::solid(RED),
+                ..Look::of(place)
             };
-            let low = stretch.iter().map(|one| edge(one, one.low, domain.0));
-            let high = stretch
-                .iter()
-                .rev()
-                .map(|one| edge(one, one.high, domain.1));
-            let outline = low.chain(high).collect();
-            chart.area(outline, BLUE.with_opacity(0.18));
+            series.push(line(name, look, ends.to_vec()));
         }
-        for (at, _) in &page.decisions {
-            let line = [domain.0, domain.1].map(|value| chart.place(*at, value));
-            chart.line(line.to_vec(), MUTED, 1.0);
+        if self.points.iter().any(|one| one.second.is_some()) {
+            let second = points(|one| one.second).collect();
+            series.push(line(
+                "lower bound for futility",
+                Look::solid(ORANGE),
+                second,
+            ));
         }
-        for (value, _) in &self.boundaries {
-            let line = [0.0, hours].map(|at| chart.place(at, *value));
-            chart.line(line.to_vec(), RED, 1.2);
-        }
-        let second = self.stretches(|point| point.second.map(|value| (point.hours, value)));
-        let place = |(at, value): &(f64, f64)| chart.place(*at, clamped(*value));
-        let second = second.iter().map(|one| one.iter().map(place).collect());
-        let second: Vec<Vec<Place>> = second.collect();
-        chart.lines(second, ORANGE, 1.2);
-        let seen = self.stretches(|point| point.value.map(|value| (point.hours, value)));
-        let lines = seen.iter().map(|stretch| {
-            let mut line: Vec<Place> = Vec::new();
-            for (at, value) in stretch {
-                let place = chart.place(*at, clamped(*value));
-                if let (true, Some((_, before))) = (self.is_stepped, line.last()) {
-                    line.push((place.0, *before));
-                }
-                line.push(place);
-            }
-            line
+        let bounded = points(|one| one.value).zip(&self.points);
+        let bounded = bounded.map(|(point, of)| figure::Point {
+            y_bounds: of.bounds(),
+            ..point
         });
-        let lines: Vec<Vec<Place>> = lines.collect();
-        chart.lines(lines, BLUE, 2.0);
-        chart.names(&page.decisions);
-        chart.bottom(&times(hours, size));
-        Some(chart.scene())
+        let has_bounds = self.points.iter().any(|one| one.bounds().is_some());
+        series.push(Series {
+            mark: if self.is_stepped {
+                Mark::Steps
+            } else {
+                Mark::Line
+            },
+            ..line(
+                if has_bounds {
+                    "seen, with bounds at all looks"
+                } else {
+                    "seen"
+                },
+                Look::solid(BLUE),
+                bounded.collect(),
+            )
+        });
+        let x = Axis {
+            scale: Scale::Linear(Unit::Number),
+            domain: (0.0, hours / length),
+        };
+        let y = Axis {
+            scale: Scale::Linear(if self.is_percent {
+                Unit::Percent
+            } else {
+                Unit::Number
+            }),
+            domain,
+        };
+        let captions = (&*format!("{unit} since the first look"), "");
+        let mut figure = Figure::single("ramp", &self.title, captions, (x, y), series);
+        figure.description.clone_from(&self.text);
+        let decisions = page.decisions.iter();
+        figure.panels[0].marks = decisions
+            .map(|(at, name)| (at / length, name.clone()))
+            .collect();
+        Some(figure)
     }
-
-    /// What there is at looks in a row, without the gaps between.
-    fn stretches<T>(&self, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
-        let mut stretches = vec![Vec::new()];
-        for point in &self.points {
-            match (of(point), stretches.last_mut()) {
-                (Some(one), Some(stretch)) => stretch.push(one),
-                _ => stretches.push(Vec::new()),
-            }
-        }
-        stretches.retain(|stretch| !stretch.is_empty());
-        stretches
-    }
-}
-
-/// The ticks of a time axis: minutes, hours or days.
-fn times(hours: f64, size: Size) -> Vec<(f64, String)> {
-    let wanted = if size == Size::Wide { 9 } else { 4 };
-    let (factor, unit) = match hours {
-        72.0.. => (24.0, "d"),
-        2.0.. => (1.0, "h"),
-        _ => (1.0 / 60.0, "min"),
-    };
-    ticks((0.0, hours / factor), wanted, Unit::Percent)
-        .into_iter()
-        .map(|(value, label)| {
-            let label = label.trim_end_matches(" %");
-            (value * factor, format!("{label} {unit}"))
-        })
-        .collect()
 }

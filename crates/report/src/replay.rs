@@ -6,12 +6,9 @@ use core::fmt::Write as _;
 
 pub use crate::load::Tile;
 use crate::{
-    chart::{Chart, Size},
     document,
-    drawing::MUTED,
+    figure::{Axis, Figure, Look, Mark, Point, Scale, Series},
     load,
-    scale::Changes,
-    scene::{Color, Scene},
     svg::escaped,
 };
 
@@ -64,8 +61,6 @@ pub struct Curve {
     pub points: Vec<(f64, f64, f64, f64)>,
 }
 
-const COLORS: [u32; 4] = [0x00_5fa8, 0xc9_7b00, 0x00_8a65, 0xc8_102e];
-
 impl Page {
     /// The page.
     #[must_use]
@@ -94,7 +89,7 @@ impl Page {
 impl Section {
     fn write(&self, body: &mut String) {
         if self.curves.iter().any(|curve| !curve.points.is_empty()) {
-            load::drawn(&escaped(&self.title), |size| Some(self.draw(size)), body);
+            load::chart(&escaped(&self.title), Some(&self.figure()), body);
         } else {
             let _ = writeln!(body, "<section><h2>{}</h2></section>", escaped(&self.title));
         }
@@ -107,52 +102,36 @@ impl Section {
     }
 
     /// Changes on the horizontal axis, percentiles on the vertical one, as on the page of an experiment.
-    fn draw(&self, size: Size) -> Scene {
-        let points = || self.curves.iter().flat_map(|curve| &curve.points);
-        let values = points().flat_map(|(_, value, low, high)| [*value, *low, *high]);
+    fn figure(&self) -> Figure {
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        let values = points.flat_map(|(_, value, low, high)| [*value, *low, *high]);
         let values = values.filter(|value| value.is_finite());
         let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
             (low.min(value), high.max(value))
         });
         let margin = 0.04 * (high - low).max(1.0);
-        let domain = (low - margin, high + margin);
-        let marks: Vec<(f64, String)> = [5.0, 25.0, 50.0, 75.0, 95.0]
-            .map(|share| (share, format!("P{share}")))
-            .to_vec();
-        let colors = COLORS.map(Color::solid);
-        let legend: Vec<(&str, Color)> = self
-            .curves
-            .iter()
-            .zip(colors.iter().cycle())
-            .map(|(curve, color)| (curve.name.as_str(), *color))
-            .collect();
-        let mut chart = Chart::new(
-            size,
-            &self.title,
-            self.text.clone(),
-            (domain, (0.0, 100.0)),
-            &marks,
-            &legend,
-        );
-        let zero = [chart.place(0.0, 0.0), chart.place(0.0, 100.0)];
-        chart.line(zero.to_vec(), MUTED, 1.0);
-        for (curve, color) in self.curves.iter().zip(colors.iter().cycle()) {
+        let x = Axis {
+            scale: Scale::Changes,
+            domain: (low - margin, high + margin),
+        };
+        let series = self.curves.iter().enumerate().map(|(place, curve)| {
             let known = curve.points.iter().filter(|point| point.1.is_finite());
-            let known: Vec<_> = known.collect();
-            let lower = known.iter().map(|point| chart.place(point.2, point.0));
-            let upper = known
-                .iter()
-                .rev()
-                .map(|point| chart.place(point.3, point.0));
-            let outline = lower.chain(upper).collect();
-            chart.area(outline, color.with_opacity(0.18));
-            let line = known.iter().map(|point| chart.place(point.1, point.0));
-            let line = line.collect();
-            chart.line(line, *color, 2.2);
-        }
-        let wanted = if size == Size::Wide { 9 } else { 4 };
-        chart.bottom(&Changes::ticks(domain, wanted));
-        chart.scene()
+            let points = known.map(|(share, value, low, high)| Point {
+                x_bounds: Some((*low, *high)),
+                ..Point::new(*value, *share)
+            });
+            Series {
+                name: curve.name.clone(),
+                look: Look::of(place),
+                mark: Mark::Line,
+                points: points.collect(),
+            }
+        });
+        let axes = (x, Axis::percentiles());
+        let mut figure = Figure::single("replay", &self.title, ("", ""), axes, series.collect());
+        figure.description.clone_from(&self.text);
+        figure.panels[0].guides = vec![[(0.0, 0.0), (0.0, 100.0)]];
+        figure
     }
 }
 
@@ -190,5 +169,15 @@ mod tests {
     fn texts_are_escaped_and_values_that_are_no_numbers_are_left_out() {
         let html = page().html();
         assert!(html.contains("a &lt;log&gt;") && !html.contains("NaN"));
+    }
+
+    #[test]
+    fn a_curve_has_changes_by_percentile_with_their_intervals() {
+        let figure = page().answers[0].figure();
+        assert_eq!(
+            crate::figure::csv(core::slice::from_ref(&figure)),
+            "chart,panel,series,x,y,x_low,x_high,y_low,y_high\nreplay,,bbr,-1,5,-2,0.5,,\n"
+        );
+        crate::figure::tests::assert_readable(&figure);
     }
 }

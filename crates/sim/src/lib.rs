@@ -27,7 +27,6 @@
 //! | [`listener`] | callbacks during a simulation |
 //! | [`recorder`] | time series, for charts |
 //! | [`neighbour`] | throughput, loss and delay of the other users of a path |
-//! | [`lines`] | all events, one JSON object per line |
 //! | [`tcp`] | a model of Linux TCP with TLS |
 //!
 //! # Decisions
@@ -50,7 +49,6 @@ mod client;
 mod error;
 mod handshake;
 mod http3;
-pub mod lines;
 pub mod listener;
 mod measures;
 mod moves;

@@ -7,11 +7,24 @@ use lastbyte_http3::{Code, StallLimit};
 use lastbyte_link::DropReason;
 use lastbyte_quic::close::CloseReason;
 use lastbyte_record::json::Object;
+use lastbyte_scenario::Handshake;
 
-use crate::{
-    lines::Label,
-    outcome::{ArrivalsOutcome, Outcome, Progress},
-};
+use crate::outcome::{ArrivalsOutcome, Outcome, Progress};
+
+/// What a simulation is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The arm's spec.
+    pub arm: String,
+    /// The network's name.
+    pub network: String,
+    /// The size of the first response, in bytes.
+    pub size_bytes: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The kind of handshake.
+    pub handshake: Handshake,
+}
 
 /// The figures of one flow.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,7 +21,7 @@ use lastbyte_scenario::{
     experiment::{self, Experiment, Plan},
     workload::{PARALLEL_MAX, REQUESTS_MAX},
 };
-use lastbyte_sim::lines::Label;
+use lastbyte_sim::row::Label;
 use lastbyte_units as units;
 
 pub(super) use self::connections::line;

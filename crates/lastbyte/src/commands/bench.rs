@@ -39,6 +39,17 @@ use crate::{
     terminal::{error, notice, print},
 };
 
+/// Why an option is refused that is no more.
+pub(super) fn refusal(option: &str) -> Option<String> {
+    let what = match option {
+        "--no-keepalive" => "--mix new=1: a connection for each request",
+        "--resume" => "--mix resumed=1: a connection for each request, with resumed sessions",
+        "--0rtt" => "--mix 0rtt=1: a connection for each request, in 0-RTT",
+        _ => return None,
+    };
+    Some(format!("`{option}` is not an option (expected {what})"))
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !arguments.compare.is_empty() {

@@ -49,7 +49,7 @@ use lastbyte_quic::{
     stream::WindowBudget,
     trace::Trace,
 };
-use lastbyte_record::qlog::{Dialect, Header, Qlog};
+use lastbyte_record::qlog::{Header, Qlog};
 use lastbyte_scenario as scenario;
 use lastbyte_server::{
     Arm, Arms, Identity, LogWriter, Server, Settings,
@@ -802,7 +802,6 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
             }
         };
         let header = Header {
-            dialect: Dialect::V03,
             title: format!("connection {number}"),
             vantage_point: Side::Server,
             group_id: number.to_string(),

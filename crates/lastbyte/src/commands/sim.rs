@@ -5,7 +5,7 @@ pub(crate) mod plot;
 mod qlogs;
 mod table;
 
-use core::time::Duration;
+use core::{num::NonZeroUsize, time::Duration};
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,26 +13,22 @@ use std::{
 };
 
 use lastbyte_congestion::{Registry, SavedPath};
-use lastbyte_record::qlog::Dialect;
 use lastbyte_scenario::{
     self as scenario, Arm, CrossKind, CrossTraffic, Direction, FlowPlan, Scenario, Security,
     Transport, Workload, arrivals::Sizes,
 };
 use lastbyte_sim::{
     Listener, Outcome, ServerSettings,
-    lines::{Label, Lines},
-    listener::Listeners,
-    row::Row,
+    row::{Label, Row},
     simulate, simulate_with,
 };
 use lastbyte_units as units;
 
 pub(crate) use self::arguments::Arguments;
-use self::{arguments::QlogDialect, qlogs::Qlogs};
+use self::qlogs::Qlogs;
 use crate::{
     commands::{figure::FigureArguments, path::describe_data, serve::Simulated},
     failure::Failure,
-    files,
     jobs::{Interrupt, run_all},
     terminal::{notice, print},
 };
@@ -55,6 +51,17 @@ impl Job {
     }
 }
 
+/// Why an option is refused that is no more.
+pub(super) fn refusal(option: &str) -> Option<String> {
+    let option = option.split('=').next()?;
+    let what = match option {
+        "--trace" => "--qlog DIR: the events of both ends of each connection",
+        "--qlog-dialect" => "--qlog DIR alone: the files are of version 0.3",
+        _ => return None,
+    };
+    Some(format!("`{option}` is not an option (expected {what})"))
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let config = arguments.serve_config.as_deref();
@@ -74,17 +81,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if arguments.uses_ecn() {
         warn_without_marks(&jobs);
     }
-    if let Some(trace) = arguments.trace.as_ref().filter(|_| !arguments.force) {
-        files::check_absent(trace)?;
-    }
     let interrupt = Interrupt::listen();
-    let rows = if arguments.trace.is_some() || arguments.qlog.is_some() {
-        run_and_listen(arguments, &jobs, &interrupt)?
-    } else {
-        let results = run_all(&jobs, arguments.jobs, &interrupt, rows_of);
-        let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
-        rows?.concat()
-    };
+    let qlog = arguments.qlog.as_deref();
+    let qlog = qlog.map(|folder| (folder, arguments.force));
+    let rows = rows(&jobs, qlog, arguments.jobs, &interrupt)?;
     print_rows(arguments.json, &jobs, &rows)?;
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
         plot::draw(&arguments.plot, &arguments.figure, &jobs)?;
@@ -108,28 +108,12 @@ pub(super) fn replay(
     let jobs = jobs_of(transfers);
     plot::check_files("--plot", plots)?;
     plot::check_one(plots, &jobs)?;
-    let mut rows = Vec::new();
-    let mut qlogs = match (qlog, jobs.first()) {
-        (Some((folder, overwrites)), Some(first)) => Some(Qlogs::new(
-            folder.to_owned(),
-            Dialect::V03,
-            overwrites,
-            first.label.clone(),
-        )?),
-        _ => None,
-    };
-    for job in &jobs {
-        let mut listeners = Listeners::default();
-        if let Some(qlogs) = &mut qlogs {
-            qlogs.relabel(job.label.clone())?;
-            listeners.0.push(qlogs);
-        }
-        rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));
-    }
-    if let Some(qlogs) = qlogs {
-        qlogs.finish()?;
-    }
+    let interrupt = Interrupt::listen();
+    let rows = rows(&jobs, qlog, None, &interrupt)?;
     print_rows(is_json, &jobs, &rows)?;
+    if interrupt.is_pressed() {
+        return Ok(ExitCode::from(130));
+    }
     plot::draw(plots, &FigureArguments::default(), &jobs)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -337,56 +321,28 @@ fn scenario(
     }
 }
 
-/// One simulation after the other, with all that happens written down.
-fn run_and_listen(
-    arguments: &Arguments,
+/// Runs simulations: with qlog files to a folder, in place of those of an earlier run or not, one after the other.
+fn rows(
     jobs: &[Job],
+    qlog: Option<(&Path, bool)>,
+    parallel: Option<NonZeroUsize>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Row>, Failure> {
+    let (Some((folder, overwrites)), Some(first)) = (qlog, jobs.first()) else {
+        let results = run_all(jobs, parallel, interrupt, rows_of);
+        let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
+        return Ok(rows?.concat());
+    };
     let mut rows = Vec::new();
-    let Some(first) = jobs.first() else {
-        return Ok(rows);
-    };
-    let mut lines = match &arguments.trace {
-        Some(path) => Some(Lines::new(first.label.clone(), files::create(path)?)),
-        None => None,
-    };
-    let dialect = match arguments.qlog_dialect {
-        QlogDialect::V03 => Dialect::V03,
-        QlogDialect::Draft => Dialect::Draft,
-    };
-    let mut qlogs = match &arguments.qlog {
-        Some(folder) => Some(Qlogs::new(
-            folder.clone(),
-            dialect,
-            arguments.force,
-            first.label.clone(),
-        )?),
-        None => None,
-    };
+    let mut qlogs = Qlogs::new(folder.to_owned(), overwrites, first.label.clone())?;
     for job in jobs {
         if interrupt.is_pressed() {
             break;
         }
-        let mut listeners = Listeners::default();
-        if let Some(lines) = &mut lines {
-            lines.relabel(job.label.clone());
-            listeners.0.push(lines);
-        }
-        if let Some(qlogs) = &mut qlogs {
-            qlogs.relabel(job.label.clone())?;
-            listeners.0.push(qlogs);
-        }
-        rows.extend(Row::all(&job.label, &job.run(&mut listeners)?));
+        qlogs.relabel(job.label.clone())?;
+        rows.extend(Row::all(&job.label, &job.run(&mut qlogs)?));
     }
-    if let (Some(lines), Some(path)) = (lines, &arguments.trace) {
-        lines
-            .finish()
-            .map_err(|error| files::cannot_write(path, &error))?;
-    }
-    if let Some(qlogs) = qlogs {
-        qlogs.finish()?;
-    }
+    qlogs.finish()?;
     Ok(rows)
 }
 

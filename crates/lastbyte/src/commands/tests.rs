@@ -248,21 +248,20 @@ fn short_help_fits_one_screen() {
     }
 }
 
-/// Options that few people need belong in files, or in other programs. The two for figures are the same everywhere, and do not count.
+/// Options that few people need belong in files, or in other programs.
 #[test]
 fn commands_have_at_most_this_many_options() {
     for (name, most) in [
         ("get", 45),
         ("serve", 50),
         ("sim", 40),
-        ("bench", 36),
+        ("bench", 35),
         ("emulate", 25),
     ] {
         let all = commands();
         let command = all.iter().find(|command| command.get_name() == name);
         let options = command.expect(name).get_arguments();
         let options = options.filter(|arg| !arg.is_positional() && !arg.is_hide_set());
-        let options = options.filter(|arg| arg.get_help_heading() != Some("Figure"));
         let count = options.filter(|arg| arg.get_id() != "help").count();
         assert!(
             count <= most,

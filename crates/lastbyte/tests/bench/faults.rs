@@ -85,11 +85,7 @@ fn connections_to_a_replaced_server_end_with_a_stateless_reset() {
 
 #[test]
 fn each_request_on_a_connection_of_its_own_reaches_the_server_that_replaces_another() {
-    let json = replaced(
-        "bench-replaced-single",
-        &["--no-keepalive", "--resume"],
-        "/1kB",
-    );
+    let json = replaced("bench-replaced-single", &["--mix", "resumed=1"], "/1kB");
     assert!(count(&json, "/handshakes/resumed") > 200, "{json:#}");
 }
 
@@ -97,11 +93,7 @@ fn each_request_on_a_connection_of_its_own_reaches_the_server_that_replaces_anot
 /// ticket for their next connection.
 #[test]
 fn early_data_that_a_replaced_server_rejects_is_counted() {
-    let json = replaced(
-        "bench-replaced-0rtt",
-        &["--no-keepalive", "--0rtt"],
-        "/delay/20ms/1",
-    );
+    let json = replaced("bench-replaced-0rtt", &["--mix", "0rtt=1"], "/delay/20ms/1");
     assert!(
         count(&json, "/handshakes/early_data_accepted") > 0,
         "{json:#}"

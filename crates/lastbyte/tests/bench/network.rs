@@ -86,7 +86,7 @@ fn the_next_connection_of_a_client_has_the_same_path() {
     let text = "rtt = \"10ms\"\n[up]\nlose = [0]\n";
     fs::write(place.folder.join("first.toml"), text).expect("a file");
     let network = ["-n", "12", "-c", "2", "--network", "first.toml"];
-    for way in [&["--no-keepalive"][..], &["--mix", "resumed=1"]] {
+    for way in [&["--mix", "new=1"][..], &["--mix", "resumed=1"]] {
         let json = place.json(&[&network, way].concat(), "/1kB");
         assert_eq!(count(&json, "/requests/succeeded"), 12, "{json:#}");
         assert_eq!(count(&json, "/connections/established"), 12, "{json:#}");

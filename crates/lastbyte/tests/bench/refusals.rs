@@ -80,7 +80,7 @@ fn rfc9113_8_7_a_refused_request_is_sent_again_over_another_connection() {
     for more in [
         &["-m", "3"][..],
         &["--rate", "200", "-m", "3"],
-        &["--no-keepalive"],
+        &["--mix", "new=1"],
     ] {
         let (url, received) = start(Refuses::First);
         let common = ["bench", "--json", "--http", "2", "-n", "9"];

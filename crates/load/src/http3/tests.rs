@@ -15,7 +15,6 @@ use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
     histogram::Histogram,
-    mix::Mix,
     recorder::Counts,
     settings::{Control, Request, Settings},
 };
@@ -55,7 +54,6 @@ pub(crate) fn settings_of(urls: &[(&str, u32)], trust: Trust) -> Settings {
         threads: 1,
         timeout: Duration::from_secs(10),
         connect_rate: None,
-        handshake: Handshake::Full,
         mix: None,
         migrate: None,
         migrate_to: Vec::new(),
@@ -262,7 +260,7 @@ fn faults_of_the_server_are_counted() {
 #[test]
 fn rfc9114_4_1_1_a_rejected_request_is_sent_again_over_another_connection() {
     for arrivals in [Arrivals::Closed, Arrivals::Constant { rate: 500.0 }] {
-        for mix in [None, Some(Mix::only(Handshake::Full))] {
+        for mix in [None, Some("new=1".parse().expect("a mix"))] {
             let server = Server::start("localhost", RetryPolicy::Never);
             let mut settings = settings(&server, "reject-once", 8);
             settings.streams = if mix.is_some() { 1 } else { 2 };
@@ -327,7 +325,7 @@ fn a_pending_request_does_not_wait_for_the_next_arrival() {
     // One a second.
     settings.arrivals = Arrivals::Constant { rate: 1.0 };
     settings.streams = 1;
-    settings.mix = Some(Mix::only(Handshake::Full));
+    settings.mix = Some("new=1".parse().expect("a mix"));
     let (result, _) = run_here(settings);
     assert_eq!(result.recorder.counts.succeeded, 3);
     let slowest = result.recorder.latency.iter().last();
@@ -386,22 +384,18 @@ fn the_body_of_a_request_is_sent_with_each_one() {
 /// The first connection of a client has a full handshake.
 #[test]
 fn handshakes_of_further_connections_are_those_of_the_mix() {
-    for (handshake, resumed, early) in [
-        (Handshake::Full, 0, 0),
-        (Handshake::Resumed, 5, 0),
-        (Handshake::ZeroRtt, 5, 5),
-    ] {
+    for (mix, resumed, early) in [("new=1", 0, 0), ("resumed=1", 5, 0), ("0rtt=1", 5, 5)] {
         let server = Server::start("localhost", RetryPolicy::Never);
         let mut settings = settings(&server, "100", 6);
         (settings.connections, settings.streams) = (1, 1);
-        settings.mix = Some(Mix::only(handshake));
+        settings.mix = Some(mix.parse().expect("a mix"));
         let (result, _) = run_here(settings);
         let found = result.recorder.counts;
-        assert_eq!((found.succeeded, found.connected), (6, 6), "{handshake:?}");
+        assert_eq!((found.succeeded, found.connected), (6, 6), "{mix}");
         let handshakes = (found.full_handshakes, found.resumed_handshakes);
-        assert_eq!(handshakes, (6 - resumed, resumed), "{handshake:?}");
+        assert_eq!(handshakes, (6 - resumed, resumed), "{mix}");
         let early_data = (found.early_data_accepted, found.early_data_rejected);
-        assert_eq!(early_data, (early, 0), "{handshake:?}");
+        assert_eq!(early_data, (early, 0), "{mix}");
         assert_eq!(found.disconnected + found.connect_failed, 0);
         assert_eq!(server.connections(), 6);
     }

@@ -29,7 +29,6 @@ use lastbyte_wire::{ConnectionId, packet::Version};
 use super::{tests::settings_of, *};
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
-    mix::{Handshake, Mix},
     recorder::Counts,
     settings::{Control, Settings},
 };
@@ -376,7 +375,7 @@ fn requests_in_early_data_that_is_rejected_are_sent_again_once() {
     let mut took = Vec::new();
     for accepts in [true, false] {
         let settings = Settings {
-            mix: Some(Mix::only(Handshake::ZeroRtt)),
+            mix: Some("0rtt=1".parse().expect("a mix")),
             streams: 1,
             ..settings(1, Amount::Requests(6), Arrivals::Closed)
         };

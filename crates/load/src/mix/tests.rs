@@ -39,13 +39,12 @@ fn the_seed_determines_the_draws() {
 
 #[test]
 fn a_mix_with_one_entry_always_draws_it() {
-    for (handshake, name) in [
-        (Handshake::Full, "full"),
-        (Handshake::Resumed, "resumed"),
-        (Handshake::ZeroRtt, "0rtt"),
+    for (text, handshake) in [
+        ("new=1", Handshake::Full),
+        ("resumed=1", Handshake::Resumed),
+        ("0rtt=1", Handshake::ZeroRtt),
     ] {
-        assert_eq!(handshake.name(), name);
-        let mix = Mix::only(handshake);
+        let mix: Mix = text.parse().expect("a mix");
         assert_eq!(draws(mix, 1, 100), vec![Some(handshake); 100]);
         assert!(!mix.is_reusing());
         assert_eq!(mix.is_resuming(), handshake != Handshake::Full);

@@ -129,7 +129,6 @@ fn settings_of(settings: &Settings) -> Value {
             "network": settings.network.as_ref().map(|network| network.name.as_str()),
             "migrate_us": settings.migrate.map(|interval| interval.as_micros() as u64),
             "migrate_to": settings.migrate_to,
-        "handshake": settings.handshake.name(),
             "mix": settings.mix.map(|mix| mix.to_string()),
     })
 }

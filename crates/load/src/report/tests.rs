@@ -5,7 +5,6 @@ use lastbyte_quic::{Time, connection::Config};
 use super::*;
 use crate::{
     dispatcher::{Amount, Arrivals},
-    mix::Handshake,
     recorder::{Cause, InFlight, Recorder},
     settings::{Request, Version},
     thread_state::ThreadUse,
@@ -31,7 +30,6 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         threads: 1,
         timeout: Duration::from_secs(1),
         connect_rate: None,
-        handshake: Handshake::Full,
         mix: None,
         migrate: None,
         migrate_to: Vec::new(),

@@ -2,10 +2,9 @@
 
 use lastbyte_wire::{
     Direction, StreamId,
-    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Frame, NewConnectionId, Padding},
+    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Frame, NewConnectionId},
 };
 
-use super::Dialect;
 use crate::json::Object;
 
 fn stream<'a, 'b>(object: &'b mut Object<'a>, name: &str, id: StreamId) -> &'b mut Object<'a> {
@@ -29,9 +28,13 @@ fn streams<'a, 'b>(
 }
 
 /// Writes the members of a frame.
-pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>) {
+pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
     match frame {
-        Frame::Padding(frame) => padding(*frame, dialect, object),
+        Frame::Padding(frame) => {
+            object
+                .text("frame_type", "padding")
+                .integer("length", frame.len.get() as u64);
+        }
         Frame::Ping(_) => {
             object.text("frame_type", "ping");
         }
@@ -111,16 +114,6 @@ pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>
                 .integer("length", frame.data.len() as u64);
         }
         Frame::AckFrequency(frame) => ack_frequency(frame, object),
-    }
-}
-
-fn padding(frame: Padding, dialect: Dialect, object: &mut Object<'_>) {
-    object.text("frame_type", "padding");
-    let len = frame.len.get() as u64;
-    if dialect == Dialect::V03 {
-        object.integer("length", len);
-    } else {
-        object.object("raw").integer("length", len);
     }
 }
 

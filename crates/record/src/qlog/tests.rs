@@ -21,9 +21,8 @@ impl Write for Shared {
     }
 }
 
-fn header(dialect: Dialect) -> Header {
+fn header() -> Header {
     Header {
-        dialect,
         title: "a \"title\"".to_owned(),
         vantage_point: Side::Server,
         group_id: "0011".to_owned(),
@@ -50,12 +49,12 @@ fn packet(payload: &[u8]) -> Packet<'_> {
     }
 }
 
-fn written(dialect: Dialect) -> String {
+fn written() -> String {
     let shared = Shared::default();
     let epoch = Time::from_nanos(1_000_000);
-    let (mut qlog, health) = Qlog::new(&header(dialect), epoch, shared.clone());
+    let (mut qlog, health) = Qlog::new(&header(), epoch, shared.clone());
     let now = |micros: u64| Time::from_nanos(1_000_000 + micros * 1000);
-    let ids = FirstIds {
+    let ids = lastbyte_quic::trace::FirstIds {
         original_destination: id(&[1, 2, 3, 4, 5, 6, 7, 8]),
         local: id(&[9, 10]),
         remote: Some(id(&[])),
@@ -104,36 +103,24 @@ fn written(dialect: Dialect) -> String {
 
 #[test]
 fn events_of_version_0_3() {
-    insta::assert_snapshot!(written(Dialect::V03).replace('\u{1e}', ""));
-}
-
-#[test]
-fn events_of_the_drafts() {
-    insta::assert_snapshot!(written(Dialect::Draft).replace('\u{1e}', ""));
+    insta::assert_snapshot!(written().replace('\u{1e}', ""));
 }
 
 #[test]
 fn every_record_is_a_json_text_of_rfc_7464() {
-    for dialect in [Dialect::V03, Dialect::Draft] {
-        let text = written(dialect);
-        assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
-        for record in text.split('\u{1e}').skip(1) {
-            let value: serde_json::Value = serde_json::from_str(record).expect("JSON");
-            assert!(value.is_object());
-        }
-        // draft-ietf-quic-qlog-main-schema-14: the format is named within the first 256 bytes.
-        let start = &text[..256];
-        assert!(start.contains("JSON-SEQ") || start.contains("application/qlog+json-seq"));
+    let text = written();
+    assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
+    for record in text.split('\u{1e}').skip(1) {
+        let value: serde_json::Value = serde_json::from_str(record).expect("JSON");
+        assert!(value.is_object());
     }
+    // draft-ietf-quic-qlog-main-schema: the format is named within the first 256 bytes.
+    assert!(text[..256].contains("JSON-SEQ"));
 }
 
 #[test]
 fn a_failed_writer_is_not_used_again_and_its_error_is_kept() {
-    let (mut qlog, health) = Qlog::new(
-        &header(Dialect::V03),
-        Time::ZERO,
-        Shared(Arc::default(), Some(300)),
-    );
+    let (mut qlog, health) = Qlog::new(&header(), Time::ZERO, Shared(Arc::default(), Some(300)));
     for _ in 0..10 {
         qlog.on_event(Time::ZERO, &Event::PacketSent(packet(PAYLOAD)));
     }
@@ -144,22 +131,18 @@ fn a_failed_writer_is_not_used_again_and_its_error_is_kept() {
 
 #[test]
 fn both_ends_of_a_connection_have_its_original_destination_id_as_their_group() {
-    for dialect in [Dialect::V03, Dialect::Draft] {
-        let text = written(dialect);
-        let header: serde_json::Value =
-            serde_json::from_str(text.split('\u{1e}').nth(1).expect("a header")).expect("JSON");
-        let common = &header["trace"]["common_fields"];
-        assert_eq!(common["group_id"], "0102030405060708");
-        if dialect == Dialect::V03 {
-            assert_eq!(common["ODCID"], "0102030405060708");
-        }
-    }
+    let text = written();
+    let header: serde_json::Value =
+        serde_json::from_str(text.split('\u{1e}').nth(1).expect("a header")).expect("JSON");
+    let common = &header["trace"]["common_fields"];
+    assert_eq!(common["group_id"], "0102030405060708");
+    assert_eq!(common["ODCID"], "0102030405060708");
 }
 
 #[test]
 fn a_file_without_events_has_a_header() {
     let shared = Shared::default();
-    drop(Qlog::new(&header(Dialect::V03), Time::ZERO, shared.clone()));
+    drop(Qlog::new(&header(), Time::ZERO, shared.clone()));
     let text = String::from_utf8(shared.0.lock().expect("one thread").clone()).expect("UTF-8");
     assert!(text.contains(r#""group_id":"0011""#), "{text}");
 }

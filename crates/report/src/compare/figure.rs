@@ -330,6 +330,7 @@ pub(super) fn print(loads: &PageLoads, name: &str, selection: Selection) -> Figu
                 ),
             ],
             guides: vec![[(low, low), (high, high)]],
+            marks: Vec::new(),
         }
     });
     let what = format!(

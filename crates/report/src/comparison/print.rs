@@ -177,6 +177,7 @@ fn bars(analysis: &Analysis, parts: &Parts) -> Figure {
             height: 0.62,
             series,
             guides: Vec::new(),
+            marks: Vec::new(),
         }
     });
     Figure {
@@ -220,6 +221,7 @@ fn medians(analysis: &Analysis, sweep: &Sweep) -> Figure {
         Panel {
             title: panel.title.clone(),
             guides: vec![[(x.domain.0, 0.0), (x.domain.1, 0.0)]],
+            marks: Vec::new(),
             x,
             y: Axis {
                 scale: Scale::Changes,

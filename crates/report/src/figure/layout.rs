@@ -339,6 +339,7 @@ impl Layout<'_> {
             };
             self.lines(seen, thin);
         }
+        self.marks(panel, plot);
         for series in panel.series.iter().filter(|one| one.mark == Mark::Line) {
             self.band(panel, plot, series);
         }
@@ -392,6 +393,30 @@ impl Layout<'_> {
                             .rect((left, middle - thick / 2.0), size, series.look.color);
                     }
                 }
+            }
+        }
+    }
+
+    /// Vertical lines, each with its name to the right at the top, or to the left where it would not fit. A name that would touch
+    /// the one before is left out.
+    fn marks(&mut self, panel: &Panel, plot: Plot) {
+        let style = Style::plain(FONT, MUTED);
+        let mut free = plot.left;
+        for (value, name) in &panel.marks {
+            let at = plot.left + panel.x.share(*value) as f32 * (plot.right - plot.left);
+            self.drawing
+                .line((at, plot.top), (at, plot.bottom), Stroke::solid(MUTED, 1.0));
+            let width = self.drawing.width(name, style);
+            let start = if at + 4.0 + width <= plot.right {
+                at + 4.0
+            } else {
+                at - 4.0 - width
+            };
+            if start >= free {
+                let place = (start, plot.top + FONT);
+                self.drawing
+                    .text(place, Anchor::Start, style, name.as_str());
+                free = start + width + 4.0;
             }
         }
     }

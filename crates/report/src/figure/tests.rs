@@ -16,6 +16,8 @@ use crate::{
     transfer,
 };
 
+mod places;
+
 const LONG: &str = "rapid-start:congestion=newreno,startup-beta=0.7,initial-window=30p";
 
 fn arm(label: &str, factor: f64) -> transfer::Arm {

@@ -54,14 +54,15 @@ fn decisions_have_names_that_do_not_touch() {
         .map(|(number, at)| (*at, format!("{number} ramp")))
         .collect();
     let names = |size| {
-        let scene = page.sequences[0].draw(&page, size).expect("values");
+        let figure = page.sequences[0].figure(&page).expect("values");
+        let scene = figure.screen(size);
         let texts = scene.shapes.iter().filter_map(|shape| match shape {
             Shape::Text { at, text, .. } if text.ends_with("ramp") => Some((at.0, text.clone())),
             _ => None,
         });
         (scene.width, texts.collect::<Vec<_>>())
     };
-    for size in [Size::Wide, Size::Narrow] {
+    for size in [figure::Size::Wide, figure::Size::Narrow] {
         let (width, names) = names(size);
         let texts: Vec<&str> = names.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, ["0 ramp", "2 ramp", "3 ramp"]);
@@ -70,11 +71,39 @@ fn decisions_have_names_that_do_not_touch() {
     }
 }
 
+/// The line of what was seen has gaps, and its band is between the bounds that there are.
 #[test]
 fn a_look_without_a_value_is_a_gap() {
-    let page = page();
-    let stretches = page.sequences[0].stretches(|point| point.value);
-    assert_eq!(stretches, [vec![-4.0], vec![-5.0, -6.0]]);
+    let mut page = page();
+    page.sequences[0].points[3].low = None;
+    let figure = page.sequences[0].figure(&page).expect("values");
+    let seen = figure.panels[0].series.last().expect("a line");
+    assert_eq!(seen.name, "seen, with bounds at all looks");
+    let values: Vec<f64> = seen.points.iter().map(|point| point.y).collect();
+    assert_eq!((values[0], values[2], values[3]), (-4.0, -5.0, -6.0));
+    assert!(values[1].is_nan());
+    let bounds: Vec<_> = seen.points.iter().map(|point| point.y_bounds).collect();
+    let expected = [
+        Some((-7.0, -1.0)),
+        None,
+        Some((-8.0, -2.0)),
+        Some((f64::NEG_INFINITY, -3.0)),
+    ];
+    assert_eq!(bounds, expected);
+}
+
+#[test]
+fn a_share_is_drawn_in_steps_and_boundaries_have_dashes_of_their_own() {
+    let mut page = page();
+    page.sequences[0].is_stepped = true;
+    page.sequences[0]
+        .boundaries
+        .push((0.0, "no change".to_owned()));
+    let figure = page.sequences[0].figure(&page).expect("values");
+    let series = &figure.panels[0].series;
+    assert_eq!(series.last().map(|one| one.mark), Some(Mark::Steps));
+    assert_ne!(series[0].look.dash, series[1].look.dash);
+    figure::tests::assert_readable(&figure);
 }
 
 #[test]
@@ -96,9 +125,17 @@ fn what_cannot_be_drawn_is_left_out() {
 
 #[test]
 fn times_have_the_unit_that_fits() {
-    let last = |hours| times(hours, Size::Narrow).pop().expect("a tick").1;
-    assert_eq!(
-        [last(0.5), last(30.0), last(240.0)],
-        ["30 min", "30 h", "10 d"]
-    );
+    let mut page = page();
+    for (hours, caption, end) in [
+        (0.5, "minutes since the first look", 30.0),
+        (30.0, "hours since the first look", 30.0),
+        (240.0, "days since the first look", 10.0),
+    ] {
+        page.hours = hours;
+        let figure = page.sequences[0].figure(&page).expect("values");
+        assert_eq!(figure.captions.0, caption);
+        assert!((figure.panels[0].x.domain.1 - end).abs() < 1e-9, "{hours}");
+        // A decision is where it was.
+        assert!((figure.panels[0].marks[0].0 / end - 2.0 / hours).abs() < 1e-9);
+    }
 }

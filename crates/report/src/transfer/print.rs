@@ -38,6 +38,7 @@ pub(super) fn figure(picture: &Picture) -> Figure {
             height: if index == 0 { 0.42 } else { 0.17 },
             series,
             guides: Vec::new(),
+            marks: Vec::new(),
         };
         guide(picture, row, &mut panel);
         panel

@@ -69,7 +69,7 @@ fn neither_horizon_nor_counter_changes_the_transfer() {
             horizon: Duration::ZERO,
             ..with.clone()
         };
-        let label = crate::lines::Label {
+        let label = crate::row::Label {
             arm: "arm".to_owned(),
             network: "network".to_owned(),
             size_bytes: plan.draw.size_bytes,

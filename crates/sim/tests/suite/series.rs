@@ -1,21 +1,13 @@
 //! Paths with several bottlenecks in series, and cross traffic on some of them.
 
 use core::time::Duration;
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
 
 use lastbyte_congestion::{Registry, Time};
 use lastbyte_link::{
     Capacity, CoDel, Config, DropReason, Event, FqCoDel, Jitter, Loss, Pie, Queue, Rate, Spread,
 };
-use lastbyte_scenario::{CrossTraffic, Direction, Handshake, Path, Scenario};
-use lastbyte_sim::{
-    LinkEvent, Listener, SimError,
-    lines::{Label, Lines},
-    simulate,
-};
+use lastbyte_scenario::{CrossTraffic, Direction, Path, Scenario};
+use lastbyte_sim::{LinkEvent, Listener, SimError, simulate};
 
 use crate::{
     history::history,
@@ -265,46 +257,6 @@ fn one_seed_gives_one_history_over_several_hops() {
     // Observers change nothing.
     let outcome = format!("{:?}", run(&scenario(1)));
     assert!(first.ends_with(&outcome));
-}
-
-/// Output that a test reads.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("one thread").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn lines_of_events_name_hops_after_the_first() {
-    let mut scenario = transfer(series(&[20, 10]), "cubic", 1);
-    scenario.flows[0].start = Duration::from_secs(10);
-    scenario.time_limit = Duration::from_secs(1);
-    scenario.cross = vec![traffic("cbr:2mbit")];
-    let label = Label {
-        arm: "cubic".to_owned(),
-        network: "series".to_owned(),
-        size_bytes: 1,
-        seed: 1,
-        handshake: Handshake::Full,
-    };
-    let output = Shared::default();
-    let mut lines = Lines::new(label, output.clone());
-    simulate(&scenario, &mut lines).expect("a scenario");
-    lines.finish().expect("memory");
-    let text = String::from_utf8(output.0.lock().expect("one thread").clone()).expect("UTF-8");
-    let began = || text.lines().filter(|line| line.contains("\"link-began\""));
-    let second = |line: &&str| line.contains("\"link\":\"down\",\"hop\":2,\"bytes\":1200,");
-    let first = |line: &&str| line.contains("\"link\":\"down\",\"bytes\":1200,");
-    assert!(began().filter(second).count() > 200);
-    assert!(began().filter(first).count() > 200);
-    assert!(began().all(|line| first(&line) || second(&line)));
 }
 
 /// The hops of a path and the cross traffic on them go together to the uplink.

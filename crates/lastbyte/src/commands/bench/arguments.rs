@@ -31,8 +31,7 @@ Examples, beside a server (`lastbyte serve --self-signed`):
   # 100 connections, each over an LTE path of its own.
   lastbyte bench -k -n 100 -c 100 --network lte https://localhost:4433/100kB
   # Handshakes: a connection for each request, with resumed sessions.
-  lastbyte bench -k -n 1000 -c 10 --no-keepalive --resume \\
-    https://localhost:4433/1kB
+  lastbyte bench -k -n 1000 -c 10 --mix resumed=1 https://localhost:4433/1kB
   # 1 of 61 requests on a new connection, 10 in 0-RTT, 50 reuse one.
   lastbyte bench -k -n 1000 -c 10 --mix new=1,0rtt=10,reused=50 \\
     https://localhost:4433/1kB
@@ -162,7 +161,7 @@ pub(crate) struct Load {
     #[arg(short = 'c', long, visible_alias = "clients", value_name = "N", default_value = "1", value_parser = positive(100_000))]
     pub(crate) connections: NonZeroUsize,
     /// Connections opened per second [default: all at once]
-    #[arg(long, value_name = "CONNECTIONS", value_parser = rate, conflicts_with_all = ["mix", "no_keepalive"])]
+    #[arg(long, value_name = "CONNECTIONS", value_parser = rate, conflicts_with = "mix")]
     pub(crate) connect_rate: Option<f64>,
     /// Maximum number of requests in progress per connection [default: 1]
     ///
@@ -216,17 +215,9 @@ pub(crate) struct Connection {
     /// Time limit for establishing a connection
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span)]
     pub(crate) connect_timeout: Duration,
-    /// Use a connection for each request
-    #[arg(long, conflicts_with = "mix")]
-    pub(crate) no_keepalive: bool,
-    /// Resume TLS sessions, except for the first connection of each client
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Resume TLS sessions with requests in early data (HTTP/3)
-    #[arg(long = "0rtt")]
-    pub(crate) zero_rtt: bool,
     /// Weights of how requests get a connection, such as new=1,0rtt=10,reused=50
     ///
+    /// new=1 is a connection for each request, resumed=1 the same with resumed sessions.
     /// Each request draws one of: `new` (full handshake), `resumed` (resumed TLS session), `0rtt` (resumed session, request in early data), `reused` (connection of the client's last request).
     #[arg(long, value_name = "WEIGHTS")]
     pub(crate) mix: Option<Mix>,

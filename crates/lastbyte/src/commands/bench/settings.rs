@@ -6,7 +6,7 @@ use std::{io::Read as _, path::Path, sync::Arc};
 use lastbyte_client::{Settings as ClientSettings, Versions};
 use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
-use lastbyte_load::{Amount, Arrivals, Handshake, Mix, Network, Request, Settings, Version};
+use lastbyte_load::{Amount, Arrivals, Network, Request, Settings, Version};
 use lastbyte_quic::connection::Config;
 use lastbyte_scenario::{self as scenario, Experiment, Population};
 
@@ -73,14 +73,6 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         check_descriptors(connections, descriptors::raise())?;
     }
     let it = &arguments.connection;
-    let handshake = match (it.zero_rtt, it.resume) {
-        (true, _) => Handshake::ZeroRtt,
-        (false, true) => Handshake::Resumed,
-        (false, false) => Handshake::Full,
-    };
-    let mix = it
-        .mix
-        .or_else(|| it.no_keepalive.then(|| Mix::only(handshake)));
     Ok(Settings {
         network,
         connection_log: None,
@@ -95,15 +87,14 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         connect_rate: load.connect_rate,
         streams: match (load.streams, load.rate) {
             (Some(streams), _) => streams.get(),
-            (None, Some(rate)) if version != Version::Http1 && mix.is_none() => {
+            (None, Some(rate)) if version != Version::Http1 && it.mix.is_none() => {
                 streams_for(rate, connections)
             }
             (None, _) => 1,
         },
         threads: load.jobs,
         timeout: arguments.request.timeout,
-        handshake,
-        mix,
+        mix: it.mix,
         migrate: it.migrate,
         migrate_to: it.migrate_to.clone(),
         seed: load.seed,

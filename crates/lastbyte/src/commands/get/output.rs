@@ -17,7 +17,7 @@ use lastbyte_client::{
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
-use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
+use lastbyte_record::qlog::{Header, Health, Qlog};
 use lastbyte_wire::Side;
 
 use self::target::Target;
@@ -434,7 +434,6 @@ impl Listener for Outputs<'_> {
             }
         };
         let header = Header {
-            dialect: Dialect::V03,
             title: format!("lastbyte get, connection {connection}"),
             vantage_point: Side::Client,
             group_id: group,

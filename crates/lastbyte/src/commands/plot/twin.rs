@@ -12,7 +12,7 @@ use std::{
 
 use lastbyte_congestion::{Registry, Time};
 use lastbyte_quic::trace::Trace;
-use lastbyte_record::qlog::{Dialect, Header, Qlog};
+use lastbyte_record::qlog::{Header, Qlog};
 use lastbyte_replay::{Column, Effort, KEYS, Line, Parting, Posterior, parting, posteriors};
 use lastbyte_report::{
     qlog::{self, Moment, Sender},
@@ -256,7 +256,6 @@ impl io::Write for Buffer {
 impl Listener for Buffer {
     fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
         let header = Header {
-            dialect: Dialect::V03,
             title: String::new(),
             vantage_point: side,
             group_id: String::new(),

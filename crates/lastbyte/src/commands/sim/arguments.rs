@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum, builder::ArgPredicate};
+use clap::{Args, builder::ArgPredicate};
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{
     Arm, ClientAcks, CrossTraffic, Handshake, SettingError, workload::PARALLEL_MAX,
@@ -35,8 +35,8 @@ Examples:
   # Round trips until the first byte (column TTFB RTT): 2, 2 and 1.
   lastbyte sim --rate 10Gb/s --rtt 200ms --arm rapid-start --size 20kB \\
     --handshake full,resumed,0rtt --tls
-  # All events, for jq and qvis.
-  lastbyte sim --arm rapid-start --trace events.ndjson --qlog qlogs/
+  # All events of both ends, for qvis, jq and `lastbyte plot`.
+  lastbyte sim --arm rapid-start --qlog qlogs/
 
 Networks: dsl, vdsl, home-wifi, public-wifi, corporate-wifi, lte, 5g, leo, geo, congested, bdp20, bdp40; or a TOML file (docs/network.md). Options override the network's settings. Units: docs/units.md.
 
@@ -179,39 +179,16 @@ pub(crate) struct Arguments {
     pub(crate) plot: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) figure: FigureArguments,
-    /// Write all events to a new FILE, one JSON object per line
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) trace: Option<PathBuf>,
-    /// Overwrite files of --trace and --qlog
+    /// Overwrite files of --qlog
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
     /// Write new qlog files for both ends of each connection to DIR
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) qlog: Option<PathBuf>,
-    /// Version of the qlog files
-    #[arg(
-        long,
-        value_name = "DIALECT",
-        default_value = "0.3",
-        requires = "qlog",
-        help_heading = "Output"
-    )]
-    pub(crate) qlog_dialect: QlogDialect,
 }
 
 /// The largest number of responses of a connection.
 const OBJECTS_MAX: u64 = 1_000_000;
-
-/// The version of qlog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum QlogDialect {
-    /// Version 0.3, which qvis reads
-    #[value(name = "0.3")]
-    V03,
-    /// The current drafts
-    #[value(name = "draft")]
-    Draft,
-}
 
 /// Rejects a repeated value: its results could not be told apart.
 fn twice<T: PartialEq>(

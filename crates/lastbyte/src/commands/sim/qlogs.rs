@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::trace::Trace;
-use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
+use lastbyte_record::qlog::{Header, Health, Qlog};
 use lastbyte_scenario::Handshake;
-use lastbyte_sim::{Listener, lines::Label};
+use lastbyte_sim::{Listener, row::Label};
 use lastbyte_wire::Side;
 
 use crate::{
@@ -17,7 +17,6 @@ use crate::{
 /// Writes qlog files into a folder.
 pub(super) struct Qlogs {
     folder: PathBuf,
-    dialect: Dialect,
     /// Whether files of an earlier run are overwritten.
     overwrites: bool,
     label: Label,
@@ -30,16 +29,10 @@ pub(super) struct Qlogs {
 
 impl Qlogs {
     /// Makes the folder.
-    pub(super) fn new(
-        folder: PathBuf,
-        dialect: Dialect,
-        overwrites: bool,
-        label: Label,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(folder: PathBuf, overwrites: bool, label: Label) -> Result<Self, Failure> {
         create_folder(&folder)?;
         Ok(Self {
             folder,
-            dialect,
             overwrites,
             label,
             names: Names::default(),
@@ -107,7 +100,6 @@ impl Qlogs {
         }
         let file = create(&path)?;
         let header = Header {
-            dialect: self.dialect,
             title,
             vantage_point: side,
             group_id: group,
