@@ -33,16 +33,13 @@
 //! let picture = Picture { title: "36 kB over 39 ms".into(), arms: vec![arm], ..Picture::default() };
 //! assert!(picture.html().starts_with("<!doctype html>"));
 //! assert!(picture.svg().starts_with("<svg "));
-//! assert!(picture.png()?.starts_with(b"\x89PNG"));
-//! # Ok::<(), lastbyte_report::transfer::PngError>(())
 //! ```
 //!
 //! # Decisions
 //!
 //! - The page has its own script (33 kB) instead of a chart library of several megabytes; it thins points to what the
 //!   screen can show.
-//! - PNG files are drawn from a scene of six shapes with `tiny-skia`, not by rendering the SVG: an SVG renderer needs a
-//!   parser and a text shaper.
+//! - There are no images of pixels: browsers and `rsvg-convert` make them from the SVG.
 //! - PDF files hold paths only, which takes fewer lines than a crate for PDF needs to be called; text is outlines.
 //! - The crate `dejavu` brings a font, so that text is measured and the same data give the same pixels everywhere.
 //! - Text in markup is escaped; data for the script is JSON without `<`, `>` and `&`. The page's policy forbids loading
@@ -62,7 +59,6 @@ pub mod loss;
 mod pdf;
 pub mod qlog;
 pub mod ramp;
-mod raster;
 pub mod replay;
 pub mod requests;
 mod scale;

@@ -1,4 +1,4 @@
-//! A scene: shapes and their places. SVG and PNG are both written from it, so both show the same.
+//! A scene: shapes and their places. SVG and PDF are both written from it, so both show the same.
 
 /// A colour with its opacity.
 #[derive(Clone, Copy, PartialEq, Debug)]

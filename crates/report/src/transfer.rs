@@ -1,6 +1,6 @@
 //! Transfers over time: bytes sent and acknowledged, the queue of the path, and the sender's congestion control.
 //!
-//! Page, SVG and PNG of a [`Picture`] show the same: a column per arm, all with the same axes, and from top to bottom bytes,
+//! Page and SVG of a [`Picture`] show the same: a column per arm, all with the same axes, and from top to bottom bytes,
 //! queue, rates at the bottleneck, window, pacing rate and round-trip time. Rows without data are left out, so an arm needs no more than
 //! [`sent`](Arm::sent) and [`acked`](Arm::acked).
 //!
@@ -9,7 +9,7 @@
 //! | `transfer/panel.rs` | the table of rows, series, colours and guide lines |
 //! | `transfer/clean.rs` | removal of points that cannot be drawn, and the extent of the rest |
 //! | `transfer/thin.rs` | thinning to what pixels can show |
-//! | `transfer/figure.rs` | the static picture: SVG and PNG |
+//! | `transfer/figure.rs` | the static picture: SVG |
 //! | `transfer/print.rs` | the figure for print |
 //! | `transfer/page.rs`, `page.js`, `page.css` | the interactive page |
 //! | `transfer/play.rs`, `play.js` | playing the transfer on the page: where packets are at each moment |
@@ -32,7 +32,7 @@ pub mod play;
 mod print;
 mod thin;
 
-use crate::{figure::Figure, raster, svg};
+use crate::{figure::Figure, svg};
 
 /// A picture of one or more transfers over the same path.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -204,33 +204,6 @@ impl Picture {
     pub fn figure(&self) -> Figure {
         print::figure(&clean::cleaned(self))
     }
-
-    /// The same figure as PNG at twice the size, on white.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`PngError::TooLarge`] if there are so many arms that a side is longer than 16 384 pixels, and
-    /// [`PngError::Encoder`] if memory runs out.
-    pub fn png(&self) -> Result<Vec<u8>, PngError> {
-        raster::png(&figure::scene(&clean::cleaned(self))).map_err(|trouble| match trouble {
-            raster::RasterError::TooLarge => PngError::TooLarge,
-            raster::RasterError::Encoder => PngError::Encoder,
-        })
-    }
-}
-
-/// Why there is no PNG.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PngError {
-    /// There are so many arms that a side is longer than 16 384 pixels.
-    #[error(
-        "too many arms for a PNG (at most 16384 pixels per side): draw fewer arms, or write `.html`"
-    )]
-    TooLarge,
-    /// The encoder ran out of memory.
-    #[error("cannot encode the PNG: out of memory")]
-    Encoder,
 }
 
 #[cfg(test)]

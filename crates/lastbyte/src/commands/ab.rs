@@ -145,7 +145,7 @@ pub(crate) struct Arguments {
     /// Simulate the connection of this `seed` in the log again, in every arm
     #[arg(long, value_name = "SEED", value_parser = units::seed, conflicts_with_all = ["connections", "log_compress", "unpaired"])]
     replay: Option<u64>,
-    /// Draw the transfer of --replay: .html, .svg or .png
+    /// Draw the transfer of --replay: .html or .svg
     #[arg(long, value_name = "FILE", requires = "replay")]
     plot: Vec<PathBuf>,
     /// Directory for qlog files of --replay

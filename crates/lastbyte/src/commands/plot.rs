@@ -29,7 +29,7 @@ Examples:
   # A connection of any QUIC implementation.
   lastbyte plot connection.sqlog
   # An image.
-  lastbyte plot connection.sqlog --title 'Berlin, LTE' -o berlin.png
+  lastbyte plot connection.sqlog --title 'Berlin, LTE' -o berlin.svg
   # Two connections on the same axes, as a page and as an image.
   lastbyte plot cubic.qlog bbr.qlog -o both.html -o both.svg
   # The same as a figure for a column of a paper.
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Files in qlog's formats, or directories of them; `-` for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Picture to write: .html, .svg or .png; repeatable
+    /// Picture to write: .html or .svg; repeatable
     #[arg(
         short,
         long,

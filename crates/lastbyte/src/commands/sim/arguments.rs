@@ -169,7 +169,7 @@ pub(crate) struct Arguments {
     /// Print JSON: an array with an object per transfer (docs/sim.md)
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Plot the transfers to FILE: .html (interactive), .svg, .png; repeatable
+    /// Plot the transfers to FILE: .html (interactive), .svg; repeatable
     #[arg(
         long,
         value_name = "FILE",

@@ -40,7 +40,6 @@ use crate::{commands::figure::FigureArguments, failure::Failure, files};
 enum Kind {
     Html,
     Svg,
-    Png,
 }
 
 fn kind(option: &str, path: &Path) -> Result<Kind, Failure> {
@@ -48,9 +47,8 @@ fn kind(option: &str, path: &Path) -> Result<Kind, Failure> {
     match extension {
         Some("html") => Ok(Kind::Html),
         Some("svg") => Ok(Kind::Svg),
-        Some("png") => Ok(Kind::Png),
         _ => Err(Failure::Usage(format!(
-            "{option}: unknown format `{}` (expected a name that ends in .html, .svg or .png)",
+            "{option}: unknown format `{}` (expected a name that ends in .html or .svg)",
             path.display()
         ))),
     }
@@ -73,9 +71,6 @@ pub(crate) fn write(files: &[PathBuf], picture: &Picture) -> Result<(), Failure>
         let bytes = match kind("--plot", file)? {
             Kind::Html => picture.html().into_bytes(),
             Kind::Svg => picture.svg().into_bytes(),
-            Kind::Png => picture
-                .png()
-                .map_err(|error| Failure::Run(format!("`{}`: {error}", file.display())))?,
         };
         files::write(file, &bytes)?;
     }
