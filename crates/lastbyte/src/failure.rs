@@ -9,6 +9,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Runtime failure: exit code 1.
     Run(String),
+    /// Ctrl-C, before there was a result: exit code 130.
+    Interrupted,
     /// The reader of stdout closed the pipe: exit code 0, without a message.
     BrokenPipe,
 }

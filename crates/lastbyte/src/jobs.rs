@@ -85,7 +85,7 @@ pub(crate) fn on_signal(mut heard: impl FnMut() + Send + 'static) {
 pub(crate) fn progress_bar(len: usize) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);
     let bar = ProgressBar::with_draw_target(Some(len as u64), target);
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta}");
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len}, {per_sec:1}, {eta} left");
     if let Ok(style) = style {
         bar.set_style(style);
     }

@@ -82,6 +82,10 @@ pub(crate) fn report(failure: &Failure) -> ExitCode {
     let (what, code) = match failure {
         Failure::Usage(what) => (what, ExitCode::from(2)),
         Failure::Run(what) => (what, ExitCode::FAILURE),
+        Failure::Interrupted => {
+            notice("interrupted");
+            return ExitCode::from(130);
+        }
         Failure::BrokenPipe => return ExitCode::SUCCESS,
     };
     error(format!("error: {what}"));

@@ -456,6 +456,55 @@ fn states_that_do_not_fit_are_refused_with_the_name_of_the_file() {
     }
 }
 
+/// A file of the bank that is not as it was written is made again. Nothing else would show it: the new arm is in no log.
+#[test]
+fn a_changed_bank_is_made_again() {
+    let folder = folder("replay-changed-bank");
+    write(&folder, arm("slow-start"));
+    let run = || {
+        let output = lastbyte(
+            &folder,
+            &command_line("replay a.ndjson --arm bbr --paths 256 --bank bank --json"),
+        );
+        assert!(
+            [Some(0), Some(3)].contains(&output.status.code()),
+            "{}",
+            stderr(&output)
+        );
+        output.stdout
+    };
+    let first = run();
+    let files = || {
+        fs::read_dir(folder.join("bank"))
+            .expect("a bank")
+            .map(|file| file.expect("a file").path())
+    };
+    assert!(files().count() >= 2);
+    for file in files() {
+        let text = fs::read_to_string(&file).expect("a file");
+        let numbers = text.replacen("\n[", "\n[1", 100);
+        assert_ne!(text, numbers, "{}", file.display());
+        fs::write(&file, numbers).expect("a file");
+    }
+    assert!(run() == first);
+}
+
+#[test]
+fn a_name_is_of_one_file() {
+    let folder = folder("replay-names");
+    write(&folder, arm("slow-start"));
+    for names in [
+        "-o x.html --log x.html",
+        "--log x.ndjson --population ./x.ndjson",
+    ] {
+        let output = lastbyte(
+            &folder,
+            &command_line(&format!("replay a.ndjson --arm bbr {names}")),
+        );
+        run::check_failure(&output, 2, "is the name of two files to write");
+    }
+}
+
 #[test]
 fn bad_input_is_named_with_the_remedy() {
     let folder = folder("replay-input");

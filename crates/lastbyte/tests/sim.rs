@@ -2,14 +2,17 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what a command reads and writes is files"
+    clippy::disallowed_types,
+    reason = "what a command reads and writes is files, and it takes time"
 )]
 
 use std::{
     collections::BTreeMap,
     fs,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -23,6 +26,9 @@ mod truth;
 
 use run::{check_failure, command_line, folder, lastbyte, stderr, stdout};
 
+/// Until something has happened that takes a moment.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 fn sim(arguments: &[&str]) -> Output {
     lastbyte(Path::new("."), &[&["sim"], arguments].concat())
 }
@@ -31,6 +37,40 @@ fn json(arguments: &[&str]) -> Vec<Value> {
     let output = sim(&[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("an array")
+}
+
+/// Ctrl-C ends a simulation in the middle of a transfer. Of these, the first takes no time, and the second one minutes.
+#[test]
+fn ctrl_c_ends_a_transfer_at_once() {
+    let folder = folder("sim-interrupt");
+    let words = "sim --network vdsl --arm cubic --size 50kB,500GB --time-limit 100000000s --qlog q";
+    let child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(command_line(words))
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let begun = Instant::now();
+    while !folder
+        .join("q/vdsl_cubic_500000000000_1_0_server.sqlog")
+        .exists()
+    {
+        assert!(begun.elapsed() < PATIENCE, "no second transfer");
+        thread::yield_now();
+    }
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.expect("kill runs").success());
+    let pressed = Instant::now();
+    let output = child.wait_with_output().expect("its output");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(pressed.elapsed() < PATIENCE);
+    assert_eq!(
+        stderr(&output),
+        "interrupted: the results above are partial\n"
+    );
+    assert!(stdout(&output).contains("cubic"), "{}", stdout(&output));
 }
 
 #[test]

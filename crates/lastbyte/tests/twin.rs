@@ -75,6 +75,25 @@ fn the_twin_parts_at_an_outage_and_at_a_change_of_the_rate_and_else_not() {
     insta::assert_snapshot!("twin", text);
 }
 
+/// The certificate chains of servers differ in length, which is no difference of the transfers.
+#[test]
+fn the_twin_does_not_part_at_the_handshake() {
+    let folder = folder("twin-chain");
+    for chain in ["500", "6000"] {
+        let command = format!(
+            "sim --network vdsl --size 200kB --arm cubic --seed 3 --qlog q --force --certificate-chain {chain}"
+        );
+        let output = lastbyte(&folder, &command_line(&command));
+        assert!(output.status.success(), "{}", stderr(&output));
+        let (code, text, errors) = twin(&folder, &["q/vdsl_cubic_200000_3_0_server.sqlog"]);
+        assert_eq!(code, 0, "{errors}");
+        assert!(
+            text.starts_with("The twin does not part"),
+            "{chain}: {text}"
+        );
+    }
+}
+
 #[test]
 fn what_has_no_twin_is_refused_with_the_reason() {
     let folder = folder("twin-refused");

@@ -60,7 +60,7 @@ The log, conns.ndjson in the directory of --out, has a line per connection with 
 
 Experiment files and output: docs/ab.md. Populations: docs/population.md. The page: docs/report.md.";
 
-/// Run an A/B experiment in the simulator: assign connections to arms, simulate, log and compare.
+/// Run an A/B experiment in the simulator, and compare the arms.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -256,7 +256,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let interrupt = Interrupt::listen();
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
-    let page = page(arguments, &experiment, done, &log)?;
+    let page = page(arguments, &experiment, done, &log, &interrupt)?;
     if arguments.json {
         let page = page.as_ref().map(|page| page.path.as_str());
         print(summary_json(&experiment, &log, page)?)?;
@@ -446,6 +446,7 @@ fn page(
     experiment: &Experiment,
     done: u64,
     log: &Path,
+    interrupt: &Interrupt,
 ) -> Result<Option<Page>, Failure> {
     let arms = &experiment.arms;
     let shares = if arguments.unpaired {
@@ -481,7 +482,10 @@ fn page(
             if arguments.pictures {
                 for seed in comparison.notable() {
                     let picture = arguments.out.join(format!("{seed}.html"));
-                    sim::draw(transfers(experiment, seed), &[picture])?;
+                    match sim::draw(transfers(experiment, seed), &[picture], interrupt) {
+                        Err(Failure::Interrupted) => break,
+                        drawn => drawn?,
+                    }
                 }
             }
             report::warn(&comparison);

@@ -51,7 +51,7 @@ added by this machine; check it before trusting a measurement.
 Without these, run server, path and clients in a network namespace: in one \
 shell of `unshare -rn`, after `ip link set lo up`.";
 
-/// Emulate a network path between real clients and servers: a UDP relay, or a network device.
+/// Emulate a network path, as a UDP relay or a network device.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,

@@ -57,7 +57,7 @@ Packets of QUIC go to the server in their connection ID, others and TCP connecti
 
 Reference: docs/lb.md.";
 
-/// Balance QUIC by connection ID, and TCP by address, between servers.
+/// Balance QUIC by connection ID, and TCP by address.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -325,7 +325,7 @@ impl Control {
             Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                 "error: {why}\nreload failed; keeping the current configuration"
             )),
-            Err(Failure::BrokenPipe) => {}
+            Err(Failure::BrokenPipe | Failure::Interrupted) => {}
         }
     }
 

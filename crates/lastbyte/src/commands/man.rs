@@ -20,7 +20,7 @@ Examples:
   # All pages, to a directory.
   lastbyte man --out .";
 
-/// Print the manual page of a command, or write all pages to a directory.
+/// Print the manual page of a command, or write all of them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -41,7 +41,7 @@ qlog files are JSON, JSON lines or JSON text sequences, of version 0.3 or of a d
 
 Simulated paths of --twin are those of `lastbyte replay`. If there is no twin, the reason is printed, and the exit code is 3.";
 
-/// Draw connections from their qlog files: bytes, window, pacing rate and round-trip time.
+/// Draw connections from their qlog files.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,

@@ -70,7 +70,7 @@ pub(crate) fn refusal(given: &str) -> Option<String> {
     })
 }
 
-/// Query logs of JSON lines: stages of Ruby expressions joined by `>>`, with reducers.
+/// Query logs of JSON lines with Ruby expressions and reducers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, version, disable_version_flag = true)]
 pub(crate) struct Arguments {
@@ -465,7 +465,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
     };
     match finished {
         // To a closed pipe: its reader has what it needs.
-        Ok(true) | Err(Failure::BrokenPipe) => return outcome.errors.is_empty(),
+        Ok(true) | Err(Failure::BrokenPipe | Failure::Interrupted) => {
+            return outcome.errors.is_empty();
+        }
         Ok(false) => {
             terminal::notice(
                 "no records: no Parquet file is written, since its columns are unknown",

@@ -7,6 +7,7 @@ mod population;
 mod state;
 
 use std::{
+    collections::BTreeSet,
     io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -50,7 +51,7 @@ Simulated paths are kept in the directory of --bank and used again; Ctrl-C keeps
 
 Method and limits: docs/replay.md.";
 
-/// Predict what a congestion control that never ran would have done to the connections of a log.
+/// Predict the connections of a log under another congestion control.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -102,6 +103,15 @@ impl Arguments {
         files::check_is_page(&self.out)?;
         files::check_page_name("--out", &self.out, "")?;
         files::check_folder_of(&self.out)?;
+        let mut names = BTreeSet::new();
+        for file in self.data_files().chain([&self.out]) {
+            if !names.insert(std::path::absolute(file).unwrap_or_else(|_| file.clone())) {
+                return Err(Failure::Usage(format!(
+                    "`{}` is the name of two files to write (expected a name for each of --out, --log and --population)",
+                    file.display()
+                )));
+            }
+        }
         self.data_files().try_for_each(|file| {
             files::check_new(file)?;
             files::check_folder_of(file)

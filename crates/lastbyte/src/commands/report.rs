@@ -51,7 +51,7 @@ Warnings and notes are on stderr. Exit code 3: the numbers of connections by arm
 
 Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer). Optional keys: `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the statistics.";
 
-/// Compare the arms of an experiment by its connection log: a page with charts and statistics.
+/// Compare the arms of an experiment by its connection log.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

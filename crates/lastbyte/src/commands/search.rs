@@ -44,7 +44,7 @@ Examples:
 
 Each candidate is the spec with one combination of values. Candidates that are shown to be worse are dropped after each round of 50 paths. Those that are left are compared once more on paths that were not used in the search. docs/search.md explains the method and the JSON.";
 
-/// Search for the congestion control parameters that are fastest on simulated paths.
+/// Search for the fastest congestion control parameters.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

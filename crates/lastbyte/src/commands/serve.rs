@@ -520,7 +520,7 @@ async fn until_end(
             Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(
                 "error: {why}\nreload failed; keeping the current configuration"
             )),
-            Err(Failure::BrokenPipe) => {}
+            Err(Failure::BrokenPipe | Failure::Interrupted) => {}
         }
     }
 }

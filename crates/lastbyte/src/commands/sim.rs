@@ -18,7 +18,8 @@ use lastbyte_scenario::{
     Transport, Workload, arrivals::Sizes,
 };
 use lastbyte_sim::{
-    Listener, Outcome, ServerSettings,
+    Listener, Outcome, ServerSettings, SimError,
+    listener::Listeners,
     row::{Label, Row},
     simulate, simulate_with,
 };
@@ -42,12 +43,23 @@ struct Job {
 }
 
 impl Job {
-    fn run(&self, listener: &mut impl Listener) -> Result<Outcome, Failure> {
+    fn run(&self, interrupt: &Interrupt, listener: &mut impl Listener) -> Result<Outcome, Failure> {
+        let mut interrupt = interrupt.clone();
+        let mut listeners = Listeners(vec![listener as &mut dyn Listener, &mut interrupt]);
         match &self.server {
-            Some(server) => simulate_with(&self.scenario, server, listener),
-            None => simulate(&self.scenario, listener),
+            Some(server) => simulate_with(&self.scenario, server, &mut listeners),
+            None => simulate(&self.scenario, &mut listeners),
         }
-        .map_err(Failure::usage)
+        .map_err(|error| match error {
+            SimError::Cancelled => Failure::Interrupted,
+            error => Failure::usage(error),
+        })
+    }
+}
+
+impl Listener for Interrupt {
+    fn is_cancelled(&self) -> bool {
+        self.is_pressed()
     }
 }
 
@@ -86,15 +98,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let qlog = qlog.map(|folder| (folder, arguments.force));
     let rows = rows(&jobs, qlog, arguments.jobs, &interrupt)?;
     print_rows(arguments.json, &jobs, &rows)?;
-    if !arguments.plot.is_empty() && !interrupt.is_pressed() {
-        plot::draw(&arguments.plot, &arguments.figure, &jobs)?;
+    if !arguments.plot.is_empty() {
+        plot::draw(&arguments.plot, &arguments.figure, &jobs, &interrupt)?;
     }
     let responses = arguments.requests as usize * arguments.parallel as usize;
-    Ok(verdict(&rows, responses, &interrupt))
-}
-
-fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
-    Ok(Row::all(&job.label, &job.run(&mut ())?))
+    let expected = jobs.iter().map(|job| job.scenario.flows.len()).sum();
+    Ok(verdict(&rows, expected, responses))
 }
 
 /// Runs the transfers of another command again, prints them, and draws them or writes their qlog files to a folder, in place of
@@ -112,18 +121,24 @@ pub(super) fn replay(
     let rows = rows(&jobs, qlog, None, &interrupt)?;
     print_rows(is_json, &jobs, &rows)?;
     if interrupt.is_pressed() {
-        return Ok(ExitCode::from(130));
+        return Err(Failure::Interrupted);
     }
-    plot::draw(plots, &FigureArguments::default(), &jobs)?;
+    if !plots.is_empty() {
+        plot::draw(plots, &FigureArguments::default(), &jobs, &interrupt)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Draws the transfers of another command again.
-pub(super) fn draw(transfers: Vec<(Label, Scenario)>, plots: &[PathBuf]) -> Result<(), Failure> {
+pub(super) fn draw(
+    transfers: Vec<(Label, Scenario)>,
+    plots: &[PathBuf],
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
     let jobs = jobs_of(transfers);
     plot::check_files("--plot", plots)?;
     plot::check_one(plots, &jobs)?;
-    plot::draw(plots, &FigureArguments::default(), &jobs)
+    plot::draw(plots, &FigureArguments::default(), &jobs, interrupt)
 }
 
 /// The transfers of another command.
@@ -321,7 +336,8 @@ fn scenario(
     }
 }
 
-/// Runs simulations: with qlog files to a folder, in place of those of an earlier run or not, one after the other.
+/// Runs simulations: with qlog files to a folder, in place of those of an earlier run or not, one after the other. Ctrl-C ends them
+/// in the middle of a transfer; there are the rows of those before it.
 fn rows(
     jobs: &[Job],
     qlog: Option<(&Path, bool)>,
@@ -329,18 +345,20 @@ fn rows(
     interrupt: &Interrupt,
 ) -> Result<Vec<Row>, Failure> {
     let (Some((folder, overwrites)), Some(first)) = (qlog, jobs.first()) else {
-        let results = run_all(jobs, parallel, interrupt, rows_of);
-        let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
+        let run = |job: &Job| Ok(Row::all(&job.label, &job.run(interrupt, &mut ())?));
+        let results = run_all(jobs, parallel, interrupt, run).into_iter();
+        let results = results.filter(|result| !matches!(result, Err(Failure::Interrupted)));
+        let rows: Result<Vec<Vec<Row>>, Failure> = results.collect();
         return Ok(rows?.concat());
     };
-    let mut rows = Vec::new();
     let mut qlogs = Qlogs::new(folder.to_owned(), overwrites, first.label.clone())?;
+    let mut rows = Vec::new();
     for job in jobs {
-        if interrupt.is_pressed() {
-            break;
-        }
         qlogs.relabel(job.label.clone())?;
-        rows.extend(Row::all(&job.label, &job.run(&mut qlogs)?));
+        match job.run(interrupt, &mut qlogs) {
+            Err(Failure::Interrupted) => break,
+            outcome => rows.extend(Row::all(&job.label, &outcome?)),
+        }
     }
     qlogs.finish()?;
     Ok(rows)
@@ -366,7 +384,7 @@ fn print_rows(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> 
 }
 
 /// Warnings about settings and transfers that did not have the requested result.
-fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
+fn verdict(rows: &[Row], expected: usize, responses: usize) -> ExitCode {
     let is_complete = |row: &&Row| {
         let later = row.next_ttlb.iter().flatten().count();
         row.ttlb.is_some() && later + 1 == responses
@@ -386,7 +404,7 @@ fn verdict(rows: &[Row], responses: usize, interrupt: &Interrupt) -> ExitCode {
             first.label.seed
         ));
     }
-    if interrupt.is_pressed() {
+    if rows.len() < expected {
         notice("interrupted: the results above are partial");
         return ExitCode::from(130);
     }

@@ -22,7 +22,7 @@ Examples:
   lastbyte specs hystart:congestion=newreno,initial-window=10p
   lastbyte specs --json cubic bbr";
 
-/// List congestion control presets and keys, or show the settings of a spec.
+/// List congestion control presets and keys, or explain a spec.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -48,7 +48,7 @@ The directory of --state has decisions.ndjson, a line per look, and experiment.t
 
 Plans, rules and statistics: docs/plan.md.";
 
-/// Grow the share of an arm by a plan, from the connection logs: ramp, stop, win.
+/// Grow the share of an arm by a plan, from connection logs.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

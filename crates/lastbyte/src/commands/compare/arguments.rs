@@ -33,7 +33,7 @@ pub(super) enum Action {
     Generate(record::Generate),
 }
 
-/// Compare page loads over HTTP/1.1, 2 and 3 in the simulator, page by page.
+/// Compare page loads over HTTP/1.1, 2 and 3 in the simulator.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {

@@ -122,8 +122,9 @@ pub(super) fn add(
     let paths = found.iter().flat_map(|one| &one.paths);
     let seeds: BTreeSet<u64> = paths.map(|path| bank.paths()[*path].seed).collect();
     let seeds: Vec<u64> = seeds.into_iter().collect();
+    let handshake = sent_before(arm, sender.started);
     let simulated = run_all(&seeds, arguments.jobs, &interrupt, |seed| {
-        transfer(&store, control, *seed, sender)
+        transfer(&store, control, *seed, sender, handshake)
     });
     if simulated.len() < seeds.len() {
         return Ok(Found::Interrupted);
@@ -266,13 +267,21 @@ impl Listener for Buffer {
     }
 }
 
+/// The bytes sent until a time, in ms.
+fn sent_before(arm: &Arm, ms: f64) -> f64 {
+    let sent = arm.sent.iter().take_while(|point| point.ms <= ms);
+    sent.map(|point| point.value).fold(0.0, f64::max)
+}
+
 /// Simulates the transfer over a path, and reads its qlog as that of the connection. Times are moved so that the requests arrive at the
-/// same time. `None` if no data arrive.
+/// same time, and bytes so that as many, `handshake`, were sent until then: certificate chains differ in length. `None` if no data
+/// arrive.
 fn transfer(
     store: &Store<'_>,
     control: &Control,
     seed: u64,
     recorded: &Sender,
+    handshake: f64,
 ) -> Result<Option<(Draw, Arm)>, Failure> {
     let (draw, mut scenario) = store.scenario(&control.spec, seed);
     let last = end(recorded);
@@ -293,6 +302,7 @@ fn transfer(
         return Ok(None);
     };
     let later = recorded.started - sender.started;
+    let more = handshake - sent_before(&arm, sender.started);
     for series in [&mut arm.acked, &mut arm.window, &mut arm.rtt_smoothed] {
         for point in &mut *series {
             point.ms += later;
@@ -302,7 +312,7 @@ fn transfer(
     // A line does not fall when a late acknowledgment comes.
     let mut most = 0.0;
     for point in &mut arm.acked {
-        most = f64::max(most, point.value);
+        most = f64::max(most, point.value + more);
         point.value = most;
     }
     Ok(Some((draw, arm)))

@@ -185,7 +185,7 @@ impl<'a> Store<'a> {
     /// What the rows of a file depend on.
     fn head(kind: &Kind<'_>, chunk: usize) -> Value {
         json!({
-            "bank": 1,
+            "bank": 2,
             "version": env!("CARGO_PKG_VERSION"),
             "prior": format!("{:016x}", hash(PRIOR)),
             "spec": kind.name,
@@ -196,9 +196,18 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// The lines of a file; `None` if it is not there, or of another version.
+    /// The last line of a file with this text.
+    fn sum(text: &str) -> String {
+        json!({ "sum": format!("{:016x}", hash(text)) }).to_string()
+    }
+
+    /// The lines of a file; `None` if it is not there, of another version, or not as it was written.
     fn load(&self, kind: &Kind<'_>, chunk: usize) -> Option<Vec<Option<Line>>> {
         let text = files::read_text(&self.file(kind, chunk)).ok()?;
+        let (text, sum) = text.trim_end().rsplit_once('\n')?;
+        if sum != Self::sum(text) {
+            return None;
+        }
         let mut rows = text.lines();
         let head: Value = serde_json::from_str(rows.next()?).ok()?;
         if head != Self::head(kind, chunk) {
@@ -222,6 +231,8 @@ impl<'a> Store<'a> {
             text.push_str(&self.row(kind.spec, index)?);
             text.push('\n');
         }
+        text.push_str(&Self::sum(text.trim_end()));
+        text.push('\n');
         files::replace(&self.file(kind, chunk), text.as_bytes())
     }
 

@@ -23,6 +23,11 @@ pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Fail
     files::check_is_page(&arguments.out)?;
     let (ramp, _, rest) = steer::decisions(folder)?;
     let shown = folder.display();
+    if ramp.looks().is_empty() {
+        return Err(Failure::Usage(format!(
+            "`{shown}`: no decisions (expected the directory of a ramp, as `--state` of `lastbyte steer`)"
+        )));
+    }
     if rest > 0 {
         notice(format!(
             "`{shown}`: the last line of the decisions has no end, and does not count"

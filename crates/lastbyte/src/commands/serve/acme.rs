@@ -277,6 +277,7 @@ fn text(failure: Failure) -> String {
     match failure {
         Failure::Run(why) | Failure::Usage(why) => why,
         Failure::BrokenPipe => "broken pipe".to_owned(),
+        Failure::Interrupted => "interrupted".to_owned(),
     }
 }
 

@@ -59,7 +59,7 @@ The log has a line per connection, over QUIC with H2O's keys; `lastbyte query` a
 
 Reference: docs/serve.md.";
 
-/// Serve a directory, objects by size, or an upstream server over HTTP/1.1, 2 and 3.
+/// Serve a directory, objects by size, or an upstream server.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

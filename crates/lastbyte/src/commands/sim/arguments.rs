@@ -48,7 +48,7 @@ Round trips until the client sends its request, and until the first byte: full 1
 
 Reference: docs/sim.md.";
 
-/// Simulate transfers over a network path and compare congestion controls.
+/// Simulate transfers over a path and compare congestion controls.
 ///
 /// Client and server are the production QUIC and HTTP/3 endpoints, in virtual time. Unless --tls is given, TLS is replaced
 /// by a handshake of the same sizes and round trips. The same seed gives the same output, byte for byte.

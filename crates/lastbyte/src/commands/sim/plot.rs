@@ -33,7 +33,7 @@ use lastbyte_wire::{
 };
 
 use super::{Job, described};
-use crate::{commands::figure::FigureArguments, failure::Failure, files};
+use crate::{commands::figure::FigureArguments, failure::Failure, files, jobs::Interrupt};
 
 /// The format of a chart, by the file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +99,14 @@ pub(super) fn draw(
     files: &[PathBuf],
     figure: &FigureArguments,
     jobs: &[Job],
+    interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     let Some(first) = jobs.first() else {
         return Ok(());
     };
     let mut columns = Vec::new();
     for job in jobs.iter().filter(|job| job.label.seed == first.label.seed) {
-        columns.extend(arms(job)?);
+        columns.extend(arms(job, interrupt)?);
     }
     let label = &first.label;
     let picture = Picture {
@@ -147,7 +148,7 @@ fn subtitle(jobs: &[Job]) -> String {
 }
 
 /// The columns of a job: one per flow. Their times count from the start of the first flow that starts.
-fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
+fn arms(job: &Job, interrupt: &Interrupt) -> Result<Vec<Arm>, Failure> {
     let scenario = &job.scenario;
     let flows = &scenario.flows;
     let base = flows.iter().map(|flow| flow.start).min();
@@ -178,7 +179,7 @@ fn arms(job: &Job) -> Result<Vec<Arm>, Failure> {
     let traces = limits.iter_mut().map(|one| one as &mut dyn Listener);
     let listeners = recorders.iter_mut().map(|one| one as &mut dyn Listener);
     let listeners = listeners.chain(traces).collect();
-    let outcome = job.run(&mut Listeners(listeners))?;
+    let outcome = job.run(interrupt, &mut Listeners(listeners))?;
     let rows = Row::all(&job.label, &outcome);
     let end = outcome.ended_at.since(base);
     let mut name = job.label.arm.clone();
