@@ -464,7 +464,7 @@ fn a_changed_bank_is_made_again() {
     let run = || {
         let output = lastbyte(
             &folder,
-            &command_line("replay a.ndjson --arm bbr --paths 256 --bank bank --json"),
+            &command_line("replay a.ndjson --arm bbr --paths 512 --bank bank --json"),
         );
         assert!(
             [Some(0), Some(3)].contains(&output.status.code()),

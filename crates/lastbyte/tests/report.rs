@@ -787,7 +787,7 @@ fn a_qlog_file_becomes_a_picture() {
         (
             &["plot", "a.svg"],
             1,
-            "`a.svg`: not a qlog file: unexpected byte 0x3c",
+            "`a.svg`: not a qlog file: unexpected `<` (expected `{`)",
         ),
         (&["plot", "none.qlog"], 2, "cannot read `none.qlog`"),
         (
