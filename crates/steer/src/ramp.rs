@@ -288,7 +288,10 @@ impl Ramp {
             } else {
                 share(look.action, look.stage, plan)
             };
-            has_stage && (look.share - share).abs() < 1e-9
+            let is_last = look.stage + 1 == plan.stages.len();
+            has_stage
+                && (look.share - share).abs() < 1e-9
+                && (is_last || look.action != Action::Win)
         })
     }
 

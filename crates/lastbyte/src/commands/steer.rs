@@ -91,7 +91,7 @@ const SETTLED_MS: u64 = 60_000;
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let of_stop = |folder: &Path| {
         let looks = !(arguments.verify || arguments.partial || arguments.rehearse.is_some());
-        (looks && stopped(folder).is_some()).then(|| halt(folder, registry))
+        (looks && stopped(folder).is_some()).then(|| halt(folder, &arguments.plan, registry))
     };
     // Whatever is wrong with the plan.
     if let Some(done) = arguments.state.as_deref().and_then(of_stop) {
@@ -152,26 +152,30 @@ pub(super) fn rehearse(
     rehearse::run(&controller.experiment, subject, repeats, seed, jobs)
 }
 
-/// Ends a ramp for its file `stop`. The experiment file that servers read is written again, so that no plan is needed.
-fn halt(folder: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
+/// Ends a ramp for its file `stop`, by its plan. Without that, the experiment file that servers read is written again, so that no plan
+/// is needed.
+fn halt(folder: &Path, plan: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
     let mut store = Store::open(folder)?.ok_or_else(|| in_use(folder))?;
     if store.ramp().looks().is_empty() {
         return Err(store.cannot_start());
     }
-    let file = store.experiment_file();
-    let experiment = file
-        .exists()
-        .then(|| experiment_file::read(Some(&file), registry));
-    let experiment = experiment.transpose()?;
     if let Some(look) = store
         .stopped()
         .and_then(|rule| store.ramp().stop(rule, now_ms()))
     {
         store.push(look)?;
     }
-    if let Some(experiment) = experiment {
-        store.publish(&experiment)?;
-    }
+    let controller = Controller::read(plan, registry).ok().flatten();
+    let first = store.ramp().looks().first();
+    let is_its_plan =
+        |controller: &Controller| first.is_some_and(|look| look.plan == controller.hash);
+    let experiment = match controller.filter(is_its_plan) {
+        Some(controller) => controller.experiment,
+        None => {
+            experiment_file::read(Some(&store.experiment_file()), registry).map_err(not_told)?
+        }
+    };
+    store.publish(&experiment)?;
     let last = store.ramp().looks().last();
     let last = last.map(|look| {
         let share = units::show_share(look.share);
@@ -182,6 +186,16 @@ fn halt(folder: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
     });
     print(last.unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error of a stop that servers cannot read.
+fn not_told(failure: Failure) -> Failure {
+    match failure {
+        Failure::Usage(why) | Failure::Run(why) => Failure::Run(format!(
+            "the stop is recorded, but servers do not have it: {why} (expected that file, or --plan as it was at the start)"
+        )),
+        other => other,
+    }
 }
 
 fn in_use(folder: &Path) -> Failure {
@@ -289,6 +303,7 @@ impl Controller {
             return Ok(None);
         };
         let is_new = store.ramp().looks().is_empty();
+        let mut used_lost = false;
         let stopped = store.stopped();
         if is_new && stopped.is_some() {
             return Err(store.cannot_start());
@@ -309,9 +324,7 @@ impl Controller {
         } else {
             let is_looked_at = !store.ramp().is_over() && !lines.are_none();
             let look = if stopped.is_none() && is_looked_at {
-                let look = self.look(&store, lines, now_ms)?;
-                store.forget_lost()?;
-                Some(look)
+                Some(self.look(&store, lines, now_ms)?)
             } else {
                 None
             };
@@ -319,12 +332,17 @@ impl Controller {
             let stop = store
                 .stopped()
                 .and_then(|rule| store.ramp().stop(rule, now_ms));
+            used_lost = stop.is_none() && look.is_some();
             if let Some(look) = stop.or(look) {
                 store.push(look)?;
             }
         }
         // Also after a look that holds: an earlier run may have ended before it wrote the file.
         store.publish(&self.experiment)?;
+        if used_lost {
+            // Its owner and reason are in the decision.
+            store.forget_lost()?;
+        }
         Ok(store.ramp().looks().last().cloned())
     }
 

@@ -38,6 +38,53 @@ fn a_stop_needs_no_plan() {
     }
 }
 
+/// With the plan of the ramp, a stop does not depend on the file that servers read; without both, it says that they do not have it.
+#[test]
+fn a_stop_is_by_the_plan_whatever_the_experiment_file_is() {
+    let baseline = |text: &str| text.replace("baseline = \"old\"", "baseline = \"new\"");
+    for (number, edited) in [Some("new"), Some(""), Some("[["), None].iter().enumerate() {
+        let ramp = Ramp::new(&format!("steer-stop-file-{number}"));
+        let file = ramp.folder.join("state/experiment.toml");
+        match edited {
+            Some("new") => fs::write(&file, baseline(&ramp.experiment())).expect("room"),
+            Some(text) => fs::write(&file, text).expect("room"),
+            None => fs::remove_file(&file).expect("it is there"),
+        }
+        fs::write(ramp.folder.join("state/stop"), "enough").expect("room");
+        let output = ramp.steer(&[]);
+        assert!(output.status.success(), "{edited:?}: {}", stderr(&output));
+        assert_eq!(ramp.decisions()[1]["action"], "stopped");
+        let text = ramp.experiment();
+        assert!(text.contains(WITHOUT_ARM), "{edited:?}: {text}");
+        assert!(
+            !baseline(&text).eq(&text),
+            "the baseline is that of the plan: {text}"
+        );
+    }
+    let ramp = Ramp::new("steer-stop-no-file");
+    fs::remove_file(ramp.folder.join("state/experiment.toml")).expect("it is there");
+    fs::remove_file(ramp.folder.join("ramp.toml")).expect("it is there");
+    fs::write(ramp.folder.join("state/stop"), "enough").expect("room");
+    let output = ramp.steer(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = stderr(&output);
+    assert!(
+        errors.contains("the stop is recorded, but servers do not have it"),
+        "{errors}"
+    );
+    assert_eq!(ramp.decisions()[1]["action"], "stopped");
+}
+
+/// A name that cannot be removed does not keep a look from its decision.
+#[test]
+fn a_directory_in_place_of_lost_blocks_no_decision() {
+    let ramp = Ramp::new("steer-lost-directory");
+    fs::create_dir(ramp.folder.join("state/lost")).expect("room");
+    fs::write(ramp.folder.join("a.ndjson"), "").expect("room");
+    ramp.steer(&["a.ndjson"]);
+    assert_eq!(ramp.decisions().len(), 2);
+}
+
 #[test]
 fn a_link_is_a_stop_and_is_not_read() {
     for (name, target) in [("steer-link", "/etc/passwd"), ("steer-dangling", "nothing")] {

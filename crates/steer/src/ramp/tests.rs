@@ -358,6 +358,8 @@ fn decisions_that_no_ramp_makes_are_told() {
         (2, &|look| look.share = 0.99),
         (2, &|look| look.stage = 1),
         (looks.len() - 1, &|look| look.stage = 1000),
+        // A win is decided in the last stage only.
+        (looks.len() - 1, &|look| look.stage = 0),
         (looks.len() - 1, &|look| look.share = 1.0),
     ] {
         let mut looks = looks.to_vec();
