@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         Lines::Logs(&arguments.logs, jobs)
     };
     let look = controller
-        .step(&folder, lines, now_ms())?
+        .step(&folder, lines, None, now_ms())?
         .ok_or_else(|| in_use(&folder))?;
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
@@ -292,11 +292,13 @@ impl Controller {
     }
 
     /// Starts the ramp, or decides by the logs, unless there are none or the ramp is over. Writes the decision, and the experiment
-    /// file. `None` if another process uses the directory. The time is in milliseconds since 1970.
+    /// file. `announced`: why an operator ended the ramp, where that is in effect and not recorded. `None` if another process uses the
+    /// directory. The time is in milliseconds since 1970.
     pub(super) fn step(
         &self,
         folder: &Path,
         lines: Lines<'_>,
+        announced: Option<&str>,
         now_ms: u64,
     ) -> Result<Option<Look>, Failure> {
         let Some(mut store) = Store::open(folder)? else {
@@ -304,7 +306,8 @@ impl Controller {
         };
         let is_new = store.ramp().looks().is_empty();
         let mut used_lost = false;
-        let stopped = store.stopped();
+        let stop_rule = |store: &Store| store.stopped().or_else(|| announced.map(str::to_owned));
+        let stopped = stop_rule(&store);
         if is_new && stopped.is_some() {
             return Err(store.cannot_start());
         }
@@ -329,9 +332,7 @@ impl Controller {
                 None
             };
             // A look takes time, in which an operator may end the ramp.
-            let stop = store
-                .stopped()
-                .and_then(|rule| store.ramp().stop(rule, now_ms));
+            let stop = stop_rule(&store).and_then(|rule| store.ramp().stop(rule, now_ms));
             used_lost = stop.is_none() && look.is_some();
             if let Some(look) = stop.or(look) {
                 store.push(look)?;

@@ -112,7 +112,7 @@ impl Ramp {
     fn after_look(self, now_ms: u64) -> Result<Self, Failure> {
         let looked = logs(&self.log).and_then(|logs| self.decide(&logs, now_ms));
         let has_arm = |look: &Look| look.share > 0.0;
-        let stopped = steer::stopped(&self.folder);
+        let stopped = steer::stopped(&self.folder).or_else(|| self.announced());
         let mut is_recorded = true;
         let look = match (looked, &self.look, stopped) {
             // Another process has the directory, and looks at its logs.
@@ -150,8 +150,15 @@ impl Ramp {
     fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Look>, Failure> {
         // Logs are read by one thread: the other CPUs are for clients.
         let lines = Lines::Logs(logs, Some(NonZeroUsize::MIN));
-        let look = self.controller.step(&self.folder, lines, now_ms)?;
+        let announced = self.announced();
+        let look = (self.controller).step(&self.folder, lines, announced.as_deref(), now_ms)?;
         look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))
+    }
+
+    /// The reason of a stop that is in effect and not recorded. It stays, also without the file.
+    fn announced(&self) -> Option<String> {
+        let look = self.look.as_ref().filter(|_| !self.is_recorded)?;
+        Some(look.rule.clone())
     }
 
     /// The name of the experiment, and its arms with the shares in effect.
@@ -277,7 +284,14 @@ impl Ramping {
             let ramp = looked?;
             // Unless a reload took another one meanwhile.
             let is_same = |now: &Ramp| Arc::ptr_eq(&now.controller, &ramp.controller);
-            if self.ramp.borrow().as_ref().is_some_and(is_same) {
+            let now = self.get().filter(is_same);
+            if let Some(now) = now {
+                // A stop that was announced meanwhile stays, also if the look did not see it: the next look records it.
+                let ramp = if ramp.has_arm() && now.announced().is_some() {
+                    now
+                } else {
+                    ramp
+                };
                 self.ramp.replace(Some(ramp.clone()));
                 return Ok(ramp);
             }

@@ -218,7 +218,7 @@ impl World {
             Lines::Logs(&files, Some(NonZeroUsize::MIN))
         };
         let ramp = self.ramp.clone();
-        let look = ramp.controller.step(&ramp.folder, lines, now_ms)?;
+        let look = ramp.controller.step(&ramp.folder, lines, None, now_ms)?;
         let look =
             look.map_or_else(|| ramp.controller.last(&ramp.folder), |look| Ok(Some(look)))?;
         Ok(Ramp { look, ..ramp })
@@ -466,6 +466,35 @@ async fn next(ramping: &Ramping) -> Ramp {
     let next = tokio::time::timeout(Duration::from_secs(60), ramping.next());
     let next = next.await.expect("a ramp within a minute");
     next.unwrap_or_else(failed(0))
+}
+
+/// A stop that was announced is recorded later, also if its file is gone by then: while another process had the directory, or during a
+/// look that did not see it.
+#[tokio::test(flavor = "current_thread")]
+async fn an_announced_stop_is_recorded_although_its_file_is_gone() {
+    let world = World::new(1_000_001);
+    let stop = world.folder.join("state/stop");
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    fs::write(&stop, "enough").expect("room");
+    let ramp = world
+        .ramp
+        .clone()
+        .after_look(steer::now_ms())
+        .expect("a look");
+    assert!(!ramp.has_arm() && !ramp.is_recorded);
+    fs::remove_file(&stop).expect("it is there");
+    let ramp = ramp.after_look(steer::now_ms()).expect("a look");
+    assert!(!ramp.has_arm() && !ramp.is_recorded, "still locked");
+    drop(lock);
+    let ramp = ramp.after_look(steer::now_ms()).expect("a look");
+    assert!(!ramp.has_arm() && ramp.is_recorded);
+    let looks = world.decisions();
+    let last = looks.looks().last().expect("a look");
+    assert!(
+        last.action == Action::Stopped && last.rule.ends_with("enough"),
+        "{last:?}"
+    );
+    fs::remove_dir_all(&world.folder).expect("it is there");
 }
 
 /// A look that takes long: its caller looks at certificates meanwhile, and an operator stops the ramp.
