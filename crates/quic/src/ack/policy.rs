@@ -5,7 +5,8 @@
 //! | Initial, Handshake | at once |
 //! | Application | when more than `ack_eliciting_threshold` packets are unacknowledged (default 1: every second one); `max_ack_delay` after the first of them; at once when a packet is missing or late, by the reordering threshold; at once for CE |
 //!
-//! Packets that are not ack-eliciting never cause an ACK frame: they are acknowledged with the next one.
+//! Packets that are not ack-eliciting never cause an ACK frame: they are acknowledged with the next one. A probe has an ACK frame
+//! as long as none is known to have arrived that covers the last ack-eliciting packet.
 //!
 //! With an [`AckDecimation`], an endpoint acknowledges less often once a connection has received some packets, as
 //! Chromium does.
