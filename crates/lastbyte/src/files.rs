@@ -161,6 +161,17 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Returns an error if there is something else than a regular file: opening a pipe would wait for another process.
+pub(crate) fn check_regular(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Ok(about) if !about.is_file() => {
+            let path = path.display();
+            Err(format!("`{path}`: not a regular file (expected one)"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns an error if the file cannot be opened for appending, or cannot be created. It is not created.
 pub(crate) fn check_appendable(path: &Path) -> Result<(), Failure> {
     let is_other = path
@@ -351,6 +362,21 @@ pub(crate) fn publish(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
     synced.map_err(|error| cannot_write(path, &error))
+}
+
+/// Overwrites a file where it is, which needs no room on the disk. Line feeds follow, up to the length that it has. Returns an error,
+/// and writes nothing, if it is shorter.
+pub(crate) fn overwrite(path: &Path, text: &str) -> Result<(), Failure> {
+    let opened = File::options().write(true).open(path);
+    let written = opened.and_then(|mut file| {
+        let len = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+        if len < text.len() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        file.write_all(format!("{text:\n<len$}").as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| cannot_write(path, &error))
 }
 
 /// The mode of a new file that other users may read, before the `umask`.

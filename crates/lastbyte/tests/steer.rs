@@ -8,6 +8,8 @@
 
 #[path = "steer/disk.rs"]
 mod disk;
+#[path = "steer/lost.rs"]
+mod lost;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;
@@ -139,7 +141,7 @@ impl Ramp {
             let _ = writeln!(
                 self.log,
                 r#"{{"type":"connection","time":{},"conn_id":{number},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
-                STARTED_MS + self.hour * HOUR_MS + number * 1000,
+                STARTED_MS + self.hour * HOUR_MS + number * 1800,
                 if is_arm { "new" } else { "old" },
                 ["fra", "nrt"][(number % 2) as usize],
             );
@@ -186,6 +188,7 @@ fn began(folder: &Path, state: &str) {
     look["at"] = (FIRST * 1000).into();
     look["epoch"] = FIRST.into();
     fs::write(&path, format!("{look}\n")).expect("room");
+    fs::remove_file(path.with_file_name("experiment.toml")).expect("it is there");
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn a_ramp_goes_through_its_stages_and_its_decisions_are_computed_again() {
     let look = ramp.look();
     assert_eq!(
         (&look["action"], &look["rule"]),
-        (&"hold".into(), &"1 of 2 hours of the stage".into())
+        (&"hold".into(), &"60 of 120 minutes of the stage".into())
     );
     assert_eq!(ramp.experiment(), first);
     ramp.hour(FIRST, 0.1, 0.85);
@@ -334,44 +337,55 @@ fn verify(ramp: &Ramp) {
         String::from_utf8_lossy(&verified.stdout),
         stderr(&verified)
     );
-    // Decisions of an earlier version lack numbers.
+    // What was edited.
     let decisions = ramp.folder.join("state/decisions.ndjson");
-    let all = fs::read_to_string(&decisions).expect("decisions");
-    let earlier: Vec<String> = all
-        .lines()
-        .map(|line| {
-            let mut look: Value = serde_json::from_str(line).expect("a look");
-            let keys = look.as_object_mut().expect("an object");
-            for key in [
-                "setup",
-                "at",
-                "rules",
-                "marks",
-                "ttlb-low",
-                "stage-ttlb",
-                "p50",
-                "p75",
-                "p95",
-            ] {
-                keys.remove(key);
-            }
-            look.to_string()
-        })
-        .collect();
-    fs::write(&decisions, earlier.join("\n") + "\n").expect("room");
-    let verified = ramp.steer(&["log", "--verify"]);
-    assert!(
-        verified.status.success(),
-        "{}",
-        String::from_utf8_lossy(&verified.stdout)
+    let experiment = ramp.folder.join("state/experiment.toml");
+    let (all, published) = (
+        fs::read_to_string(&decisions).expect("decisions"),
+        ramp.experiment(),
     );
-    let page = lastbyte(&ramp.folder, &["report", "--plan", "state"]);
-    assert!(
-        stderr(&page).contains("its decisions have no `setup`"),
-        "{}",
-        stderr(&page)
-    );
-    fs::write(&decisions, all).expect("room");
+    for (path, text, from, to, expected) in [
+        (
+            &decisions,
+            &all,
+            "\"rules\":2",
+            "\"rules\":1",
+            "look 0: it is by version 1 of the rules",
+        ),
+        (
+            &decisions,
+            &all,
+            "\"hours\":1",
+            "\"hours\":7",
+            "look 1: hours: 1 from the logs, 7 recorded",
+        ),
+        (
+            &decisions,
+            &all,
+            "\"detect\":0.05",
+            "\"detect\":0.5",
+            "look 0: setup: ",
+        ),
+        (
+            &experiment,
+            &published,
+            "share = 0.95",
+            "share = 0.5",
+            "experiment.toml: not as the last look wrote it",
+        ),
+    ] {
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).expect("room");
+        let verified = ramp.steer(&["log", "--verify"]);
+        let printed = String::from_utf8_lossy(&verified.stdout);
+        assert!(
+            printed.contains(expected),
+            "{expected}: {printed}{}",
+            stderr(&verified)
+        );
+        assert_eq!(verified.status.code(), Some(1), "{expected}");
+        fs::write(path, text).expect("room");
+    }
     // A line more, of a server whose clock is slow: the decisions are those of the others.
     let late = ramp
         .log
@@ -431,7 +445,7 @@ fn a_slow_clock_of_a_server_makes_no_stage_shorter() {
         .collect();
     fs::write(ramp.folder.join("log"), ramp.log.clone() + &behind.concat()).expect("room");
     let look = ramp.look();
-    assert_eq!(look["rule"], "1 of 2 hours of the stage");
+    assert_eq!(look["rule"], "60 of 120 minutes of the stage");
     assert_eq!(
         look["connections"]["fra"][0]
             .as_u64()
@@ -532,11 +546,11 @@ fn a_failure_leaves_the_last_good_state() {
         fs::write(&path, missing).expect("room");
         ramp.refused(
             &["log"],
-            "`state` has a file `experiment.toml` and no decisions",
+            "`state/experiment.toml` is there without decisions",
         );
     }
     fs::remove_file(&path).expect("it is there");
-    ramp.refused(&[], "`state` has a file `experiment.toml` and no decisions");
+    ramp.refused(&[], "`state/experiment.toml` is there without decisions");
     // No room: neither the decision nor the file changes.
     fs::write(&path, &good).expect("room");
     ramp.hour(FIRST, 0.1, 1.0);

@@ -15,16 +15,17 @@
 //! | `hold` | otherwise | |
 //!
 //! In a window of `freeze`, `start`, `ramp` and `win` hold: no share grows. A ramp that has not started leaves all connections at the
-//! baseline.
+//! baseline. `ramp` and `win` hold, too, while more than one of a thousand lines cannot be counted, as they are of the future or not
+//! JSON, and while more than half of the baseline's transfers in the stage are incomplete.
 //!
 //! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
 //! the last stage only, so that an effect that faded in earlier stages does not count.
 //!
 //! # Decisions
 //!
-//! - *Time is counted in hours with lines*, by the time on the lines, from the look that began the stage until now. So hours without
-//!   traffic do not count. Besides, the least time of a stage passes by the clock of the looks, and from the newest line before the
-//!   stage to the newest line of it. So no wrong time of a line or clock makes a stage shorter than it is.
+//! - *The least time of a stage passes twice*: by the clock of the looks, and in hours with lines, by the time on the lines. An hour
+//!   beside one without lines counts from the minute of its first line, or until that of its last one, so that a clock that is set
+//!   right in between counts for nothing. The time of the ramp is in whole hours with lines. So hours without traffic do not count.
 //! - *The sample ratio needs no least number of connections of the arm*: an arm whose connections all fail may have no lines.
 //! - *A ramp that is over stays over.* Another needs another directory of state.
 
@@ -33,7 +34,7 @@ use std::collections::BTreeMap;
 
 use lastbyte_report::statistics::{
     quantiles::{self, Bounded, Histogram},
-    sequence::{Difference, difference, sample_ratio},
+    sequence::{Difference, Sums, difference, sample_ratio},
 };
 use lastbyte_scenario::RampPlan;
 use lastbyte_units as units;
@@ -136,11 +137,9 @@ pub struct Look {
     pub look: u64,
     /// The time of the newest line, or of the start, in milliseconds since the Unix epoch.
     pub until: u64,
-    /// When it was made, in milliseconds since the Unix epoch. 0 by versions that did not record it.
-    #[serde(default)]
+    /// When it was made, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// The version of the rules by which it was made. 0 by versions that did not record it.
-    #[serde(default)]
+    /// The version of the rules by which it was made: see [`RULES`].
     pub rules: u32,
     /// Whether its lines were counted before, in states. A state may lack lines that came later.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -194,9 +193,8 @@ pub struct Look {
     pub ratio: Option<f64>,
 }
 
-/// The version of the rules. Before 1, a stage lasted as many hours with lines as its least time has, whenever in them it began, and
-/// a ramp started in a window of `freeze`, too.
-const RULES: u32 = 1;
+/// The version of the rules. A look by another version cannot be computed again.
+pub const RULES: u32 = 2;
 
 impl Look {
     /// The look at this time that ends a ramp after this one, for an operator, with the reason.
@@ -311,18 +309,17 @@ impl Ramp {
         let mut epochs: Vec<Epoch> = Vec::new();
         let waits = |look: &&Look| look.action != Action::Start;
         for look in self.0.iter().skip_while(waits) {
-            let at = if look.at > 0 { look.at } else { look.until };
             if epochs.last().is_none_or(|last| last.number != look.epoch) {
                 epochs.push(Epoch {
                     number: look.epoch,
                     stage: look.stage,
                     share: look.share,
                     since_ms: look.until,
-                    decided_ms: at,
+                    decided_ms: look.at,
                 });
             } else if let Some(last) = epochs.last_mut() {
                 // The clock of the decision may have been fast.
-                last.decided_ms = last.decided_ms.min(at);
+                last.decided_ms = last.decided_ms.min(look.at);
             }
         }
         epochs
@@ -332,16 +329,6 @@ impl Ramp {
     /// are of the ramp since `until_ms`, and now.
     #[must_use]
     pub fn start(&self, subject: &Subject<'_>, plan: &str, until_ms: u64, now_ms: u64) -> Look {
-        self.start_by(RULES, subject, plan, [until_ms, now_ms])
-    }
-
-    fn start_by(
-        &self,
-        rules: u32,
-        subject: &Subject<'_>,
-        plan: &str,
-        [until_ms, now_ms]: [u64; 2],
-    ) -> Look {
         let last = self.0.last();
         let first = || {
             u32::try_from(until_ms / 1000)
@@ -349,8 +336,7 @@ impl Ramp {
                 .max(1)
         };
         let decided = (Action::Start, "first stage".to_owned());
-        let frozen_at = if rules > 0 { now_ms } else { u64::MAX };
-        let (action, rule) = unless_frozen(subject.plan, frozen_at, decided);
+        let (action, rule) = unless_frozen(subject.plan, now_ms, decided);
         let setup = Setup {
             experiment: subject.name.to_owned(),
             arms: subject.arms.map(str::to_owned),
@@ -363,7 +349,7 @@ impl Ramp {
             look: last.map_or(0, |last| last.look + 1),
             until: last.map_or(0, |last| last.until).max(until_ms),
             at: now_ms,
-            rules,
+            rules: RULES,
             by_states: false,
             action,
             rule,
@@ -406,26 +392,26 @@ impl Ramp {
     /// The look at these lines, at this time in milliseconds since 1970. `None` if the ramp did not start, or is over.
     #[must_use]
     pub fn look(&self, subject: &Subject<'_>, tally: &Tally, now_ms: u64) -> Option<Look> {
-        self.look_by(RULES, subject, tally, now_ms)
+        self.look_without(tally.ignored, subject, tally, now_ms)
     }
 
-    /// The look in place of a recorded one, the next of this ramp, by the rules of then. `None` if the ramp is over.
+    /// The look in place of a recorded one, the next of this ramp. Lines that did not count are those of then. `None` if the ramp is
+    /// over.
     #[must_use]
     pub fn again(&self, subject: &Subject<'_>, tally: &Tally, recorded: &Look) -> Option<Look> {
-        let Look { rules, at, .. } = *recorded;
+        let at = recorded.at;
         if recorded.action == Action::Stopped {
             self.stop(recorded.rule.clone(), at)
         } else if self.waits() {
-            let times = [recorded.until, at];
-            Some(self.start_by(rules, subject, &recorded.plan, times))
+            Some(self.start(subject, &recorded.plan, recorded.until, at))
         } else {
-            self.look_by(rules, subject, tally, at)
+            self.look_without(recorded.ignored, subject, tally, at)
         }
     }
 
-    fn look_by(
+    fn look_without(
         &self,
-        rules: u32,
+        ignored: Ignored,
         subject: &Subject<'_>,
         tally: &Tally,
         now_ms: u64,
@@ -438,10 +424,9 @@ impl Ramp {
         let current = *epochs.last()?;
         let findings = Findings::new(&epochs, current, tally);
         let plan = subject.plan;
-        let clock_ms = (rules > 0).then_some(now_ms);
-        let mut decided = findings.decide(subject, current, tally, clock_ms);
+        let mut decided = findings.decide(subject, current, tally, now_ms);
         if matches!(decided.0, Action::Ramp | Action::Win) {
-            decided = unless_frozen(plan, now_ms, decided);
+            decided = unless_frozen(plan, now_ms, unless_unusable(ignored, tally, decided));
         }
         let (action, rule) = decided;
         let stage = current.stage + usize::from(action == Action::Ramp);
@@ -450,7 +435,7 @@ impl Ramp {
             look: last.look + 1,
             until: tally.until_ms.max(last.until),
             at: now_ms,
-            rules,
+            rules: RULES,
             by_states: false,
             action,
             rule,
@@ -462,7 +447,7 @@ impl Ramp {
             connections: tally.by_site(),
             marks: BTreeMap::new(),
             lost: None,
-            ignored: tally.ignored,
+            ignored,
             configs: tally.configs(current.number),
             hours: tally.hours(current.number),
             ttlb: findings.ttlb.map(|of| relative(&of, plan)),
@@ -503,6 +488,25 @@ fn unless_frozen(
     })
 }
 
+/// A decision after which a share grows, or a hold while more than one of a thousand lines cannot be counted.
+fn unless_unusable(
+    ignored: Ignored,
+    tally: &Tally,
+    (action, rule): (Action, String),
+) -> (Action, String) {
+    let Ignored {
+        ahead, unreadable, ..
+    } = ignored;
+    let counted: u64 = tally.connections(None).iter().sum();
+    if (ahead + unreadable).saturating_mul(1000) <= counted {
+        return (action, rule);
+    }
+    let rule = format!(
+        "{ahead} lines of the future and {unreadable} that are not JSON, else {action}: {rule}"
+    );
+    (Action::Hold, rule)
+}
+
 fn change(value: f64, (low, high): (f64, f64)) -> Change {
     Change {
         value,
@@ -539,13 +543,20 @@ struct Findings<'a> {
     times: Option<&'a [Histogram; 2]>,
     loss: Option<Difference>,
     incomplete: Option<Difference>,
+    /// Whether more than half of the baseline's transfers in the stage are incomplete.
+    is_broken: bool,
     /// The site, or all of them, that contradicts the shares most, and by how much the alarm's limit is exceeded.
     ratio: Option<(Option<usize>, f64)>,
 }
 
 impl<'a> Findings<'a> {
     fn new(epochs: &[Epoch], current: Epoch, tally: &'a Tally) -> Self {
+        let mut of_stage = Sums::default();
+        for stratum in tally.strata(Some(current.number), None, |of| of.incomplete) {
+            of_stage.merge(&stratum.control);
+        }
         Self {
+            is_broken: of_stage.mean().is_some_and(|share| share > 0.5),
             ttlb: difference(tally.strata(None, None, |of| of.ttlb)),
             stage_ttlb: difference(tally.strata(Some(current.number), None, |of| of.ttlb)),
             times: tally.times(current.number),
@@ -555,13 +566,13 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// The decision, and its reason. Without a clock, by the hours of a stage alone.
+    /// The decision, and its reason.
     fn decide(
         &self,
         subject: &Subject<'_>,
         current: Epoch,
         tally: &Tally,
-        clock_ms: Option<u64>,
+        now_ms: u64,
     ) -> (Action, String) {
         let plan = subject.plan;
         let least = plan.least_connections;
@@ -595,7 +606,7 @@ impl<'a> Findings<'a> {
             return (Action::StopHarm, rule);
         }
         let excess = self.excess(subject);
-        let wait = waiting(subject, current, tally, clock_ms);
+        let wait = waiting(subject, current, tally, now_ms);
         let is_last = current.stage + 1 >= plan.stages.len();
         if is_last && wait.is_none() && excess.is_none() {
             let high = self.stage_ttlb.map(|of| of.above(WIN_ERROR, plan.detect));
@@ -676,6 +687,9 @@ impl<'a> Findings<'a> {
         if self.ttlb.is_none() {
             return Some("TTLB is not known".to_owned());
         }
+        if self.is_broken {
+            return Some("more than half of the baseline's transfers are incomplete".to_owned());
+        }
         let rails = [
             ("loss", self.loss, subject.plan.loss),
             (
@@ -693,34 +707,17 @@ impl<'a> Findings<'a> {
 }
 
 /// What a stage waits for.
-fn waiting(
-    subject: &Subject<'_>,
-    current: Epoch,
-    tally: &Tally,
-    clock_ms: Option<u64>,
-) -> Option<String> {
+fn waiting(subject: &Subject<'_>, current: Epoch, tally: &Tally, now_ms: u64) -> Option<String> {
     let plan = subject.plan;
-    let (hours, least) = (
-        tally.hours(current.number),
-        RampPlan::hours(plan.least_time),
-    );
-    if hours < least {
-        return Some(format!("{hours} of {least} hours of the stage"));
-    }
-    if let Some(clock_ms) = clock_ms {
-        let by_clock = clock_ms.saturating_sub(current.decided_ms);
-        let by_lines = tally
-            .newest(current.number)
-            .saturating_sub(current.since_ms);
-        let passed = Duration::from_millis(by_clock.min(by_lines));
-        if passed < plan.least_time {
-            let minutes = |span: Duration| span.as_secs() / 60;
-            return Some(format!(
-                "{} of {} minutes of the stage",
-                minutes(passed),
-                minutes(plan.least_time)
-            ));
-        }
+    let by_clock = Duration::from_millis(now_ms.saturating_sub(current.decided_ms));
+    let passed = by_clock.min(tally.covered(current.number));
+    if passed < plan.least_time {
+        let minutes = |span: Duration| span.as_secs() / 60;
+        return Some(format!(
+            "{} of {} minutes of the stage",
+            minutes(passed),
+            minutes(plan.least_time)
+        ));
     }
     let counts = tally.connections(Some(current.number));
     let few = counts

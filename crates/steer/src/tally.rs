@@ -1,5 +1,6 @@
 //! Sums of the lines of a connection log, by epoch, site and arm.
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lastbyte_report::statistics::{
@@ -20,7 +21,12 @@ const SITES_MAX: usize = 512;
 const EPOCHS_MAX: usize = 256;
 /// Further hashes of an epoch are not kept.
 const CONFIGS_MAX: usize = 16;
-const HOUR_MS: u64 = 3_600_000;
+const MINUTE_MS: u64 = 60_000;
+pub(crate) const HOUR_MS: u64 = 60 * MINUTE_MS;
+/// A line this long after the last one that counts has a time that is wrong.
+const AHEAD_MS: u64 = 120_000;
+/// An epoch is at most so many after the last one: numbers of other ramps differ by the seconds between their starts.
+const LATER_MAX: u32 = 16;
 /// More connections are of no log, and those of many parts could overflow.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
@@ -59,8 +65,14 @@ pub struct Ignored {
     pub other_epoch: u64,
     /// Of another arm.
     pub other_arm: u64,
-    /// Without a time, or of the future.
+    /// Without a time, or too new for this look.
     pub without_time: u64,
+    /// Of the future: the clock of their server is ahead.
+    #[serde(default)]
+    pub ahead: u64,
+    /// Not JSON, as of a server that was killed while it wrote.
+    #[serde(default)]
+    pub unreadable: u64,
     /// Of responses that are too short.
     pub short: u64,
 }
@@ -124,11 +136,14 @@ pub struct Tally {
     cells: BTreeMap<(u32, usize), [Values; 2]>,
     /// Times to last byte in milliseconds, by epoch.
     times: BTreeMap<u32, [Histogram; 2]>,
-    /// Hours with lines, by epoch: since it began, if that is known.
-    hours: BTreeMap<u32, BTreeSet<u64>>,
+    /// Hours with lines, by epoch: since it began, if that is known. Each has the times of its first and its last line, in milliseconds
+    /// since the Unix epoch.
+    hours: BTreeMap<u32, BTreeMap<u64, [u64; 2]>>,
     /// The time of the newest line, by epoch.
     newest: BTreeMap<u32, u64>,
     configs: BTreeMap<u32, BTreeSet<String>>,
+    /// The last epoch after those of the ramp.
+    later_epoch: Option<u32>,
 }
 
 impl Tally {
@@ -145,13 +160,15 @@ impl Tally {
             self.ignored.other_experiment += 1;
             return None;
         }
+        let number = line.config.and_then(epoch_of);
         let known = |number| {
             let since_ms = epochs.map_or(Some(0), |epochs| since(epochs, number))?;
             let is_new = !self.newest.contains_key(&number);
             (!is_new || !self.has_too_many_epochs()).then_some((number, since_ms))
         };
-        let Some((epoch, since_ms)) = line.config.and_then(epoch_of).and_then(known) else {
+        let Some((epoch, since_ms)) = number.and_then(known) else {
             self.ignored.other_epoch += 1;
+            self.note_later(epochs, number);
             return None;
         };
         let ignored = &mut self.ignored;
@@ -159,8 +176,11 @@ impl Tally {
             ignored.other_arm += 1;
             return None;
         };
+        let latest = now_ms.saturating_add(AHEAD_MS);
         let Some(time) = line.time_ms.filter(|time| *time <= now_ms) else {
-            ignored.without_time += 1;
+            let is_ahead = line.time_ms.is_some_and(|time| time > latest);
+            ignored.ahead += u64::from(is_ahead);
+            ignored.without_time += u64::from(!is_ahead);
             return None;
         };
         if line.size.unwrap_or(0) < subject.plan.min_size {
@@ -171,8 +191,8 @@ impl Tally {
         let newest = self.newest.entry(epoch).or_default();
         *newest = time.max(*newest);
         // Otherwise the server's clock is slow.
-        if time / HOUR_MS >= since_ms / HOUR_MS {
-            self.add_hour(epoch, time / HOUR_MS);
+        if time >= since_ms {
+            self.add_hour(epoch, time / HOUR_MS, [time, time]);
         }
         let configs = self.configs.entry(epoch).or_default();
         if let Some(config) = line.config
@@ -205,7 +225,10 @@ impl Tally {
         ours.other_epoch += theirs.other_epoch;
         ours.other_arm += theirs.other_arm;
         ours.without_time += theirs.without_time;
+        ours.ahead += theirs.ahead;
+        ours.unreadable += theirs.unreadable;
         ours.short += theirs.short;
+        self.later_epoch = self.later_epoch.max(other.later_epoch);
         for ((epoch, site), values) in &other.cells {
             let site = self.site(&other.sites[*site]);
             self.add_values(*epoch, site, values);
@@ -217,7 +240,9 @@ impl Tally {
             }
         }
         for (epoch, hours) in &other.hours {
-            self.hours.entry(*epoch).or_default().extend(hours);
+            for (hour, times) in hours {
+                self.add_hour(*epoch, *hour, *times);
+            }
         }
         for (epoch, newest) in &other.newest {
             let ours = self.newest.entry(*epoch).or_default();
@@ -249,6 +274,9 @@ impl Tally {
     #[must_use]
     pub fn of_epochs(mut self, epochs: &[Epoch]) -> Self {
         let is_known = |number: u32| since(epochs, number).is_some();
+        if let Some((newest, _)) = self.newest.last_key_value() {
+            self.note_later(Some(epochs), Some(*newest));
+        }
         for ((epoch, _), values) in &self.cells {
             if !is_known(*epoch) {
                 self.ignored.other_epoch += values[0].connections + values[1].connections;
@@ -260,8 +288,11 @@ impl Tally {
         self.newest.retain(|epoch, _| is_known(*epoch));
         self.hours.retain(|epoch, _| is_known(*epoch));
         for (epoch, hours) in &mut self.hours {
-            let first = since(epochs, *epoch).unwrap_or(0) / HOUR_MS;
-            hours.retain(|hour| *hour >= first);
+            let since_ms = since(epochs, *epoch).unwrap_or(0);
+            hours.retain(|_, [_, last]| *last >= since_ms);
+            for [first, _] in hours.values_mut() {
+                *first = since_ms.max(*first);
+            }
         }
         self.until_ms = self.newest.values().copied().max().unwrap_or(0);
         self
@@ -283,31 +314,72 @@ impl Tally {
         }
     }
 
-    fn add_hour(&mut self, epoch: u32, hour: u64) {
-        self.hours.entry(epoch).or_default().insert(hour);
+    fn add_hour(&mut self, epoch: u32, hour: u64, [first, last]: [u64; 2]) {
+        let hours = self.hours.entry(epoch).or_default();
+        let times = hours.entry(hour).or_insert([first, last]);
+        *times = [first.min(times[0]), last.max(times[1])];
+    }
+
+    /// Notes an epoch that comes after the last one of a ramp.
+    fn note_later(&mut self, epochs: Option<&[Epoch]>, number: Option<u32>) {
+        let last = epochs.and_then(<[Epoch]>::last);
+        if let Some((last, number)) = last.zip(number)
+            && (1..=LATER_MAX).contains(&number.saturating_sub(last.number))
+        {
+            self.later_epoch = self.later_epoch.max(Some(number));
+        }
+    }
+
+    /// The last epoch of a line that comes after those of the ramp: decisions are missing.
+    #[must_use]
+    pub const fn later_epoch(&self) -> Option<u32> {
+        self.later_epoch
+    }
+
+    /// Counts lines that are not JSON.
+    pub const fn add_unreadable(&mut self, count: u64) {
+        self.ignored.unreadable += count;
     }
 
     /// Adds an hour with lines until its end.
     pub(crate) fn add_whole_hour(&mut self, epoch: u32, hour: u64) {
-        self.add_hour(epoch, hour);
         let end = (hour + 1) * HOUR_MS;
+        self.add_hour(epoch, hour, [hour * HOUR_MS, end]);
         self.newest.insert(epoch, end);
         self.until_ms = self.until_ms.max(end);
     }
 
     /// Hours with lines of an epoch.
     pub(crate) fn hours(&self, epoch: u32) -> u64 {
-        self.hours.get(&epoch).map_or(0, BTreeSet::len) as u64
+        self.hours.get(&epoch).map_or(0, BTreeMap::len) as u64
     }
 
-    /// The time of the newest line of an epoch, in milliseconds since 1970.
-    pub(crate) fn newest(&self, epoch: u32) -> u64 {
-        self.newest.get(&epoch).copied().unwrap_or(0)
+    /// The time in which an epoch had lines: its hours with lines, where those beside an hour without lines count from the minute of their
+    /// first line, or until that of their last one.
+    pub(crate) fn covered(&self, epoch: u32) -> Duration {
+        let hours = self.hours.get(&epoch);
+        let covered = hours.into_iter().flatten().map(|(hour, [first, last])| {
+            let has_lines = |hour: u64| hours.is_some_and(|hours| hours.contains_key(&hour));
+            let has_before = hour.checked_sub(1).is_some_and(has_lines);
+            let from = if has_before {
+                hour * 60
+            } else {
+                first / MINUTE_MS
+            };
+            let end = (hour + 1) * 60;
+            let until = if has_lines(hour + 1) {
+                end
+            } else {
+                end.min(last / MINUTE_MS + 1)
+            };
+            (until - from) * MINUTE_MS
+        });
+        Duration::from_millis(covered.sum())
     }
 
     /// Hours with lines of any epoch.
     pub(crate) fn all_hours(&self) -> u64 {
-        let all: BTreeSet<&u64> = self.hours.values().flatten().collect();
+        let all: BTreeSet<&u64> = self.hours.values().flat_map(BTreeMap::keys).collect();
         all.len() as u64
     }
 

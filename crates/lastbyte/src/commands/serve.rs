@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let aead = arguments.aead.choose();
     let mut certificates = CertificateFiles::read(arguments)?;
     let identities = certificates.identities();
-    let ramp = Ramp::started(arguments, registry)?;
+    let ramp = Ramp::started(arguments, registry, None)?;
     let specs = (registry, ramp.as_ref());
     let mut settings = settings(arguments, identities, descriptors, specs, aead.provider)?;
     let config_hash = config_hash(arguments, &options, ramp.as_ref())?;
@@ -342,7 +342,8 @@ fn reload(
     let mut reloaded = effective.clone();
     let needs_restart = reloaded.reload(&read);
     let mut what = vec!["arms"];
-    let ramp = Ramp::started(&arguments, registry)?;
+    let before = ramping.get();
+    let ramp = Ramp::started(&arguments, registry, before.as_ref())?;
     let arms = arms(&arguments, (registry, ramp.as_ref()), windows)?;
     let config_hash = config_hash(&arguments, &reloaded, ramp.as_ref())?;
     let keys = ticket_keys(&arguments)?;

@@ -17,13 +17,13 @@ use lastbyte_driver::Clock;
 use lastbyte_scenario::{Arm, Experiment, RampPlan};
 use lastbyte_steer::{
     Subject,
-    ramp::{Action, Change, Look, Ramp},
+    ramp::{Action, Change, Look, RULES, Ramp},
     tally::Tally,
 };
 use lastbyte_units::{self as units, SipHash};
 
 use self::store::Store;
-pub(super) use self::store::{decisions, stopped};
+pub(super) use self::store::{TORN, decisions, stopped};
 use super::{experiment_file, report, sealed, values};
 use crate::{
     failure::Failure,
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return done;
     }
     if arguments.verify {
-        let ramp = decisions(&folder)?.0;
+        let ramp = decisions(&folder)?.ramp;
         if ramp.looks().is_empty() {
             let folder = folder.display();
             return Err(Failure::Usage(format!(
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             )));
         }
         controller.check(&ramp)?;
-        return verify(arguments, &controller.subject(), &ramp);
+        return verify(arguments, &controller, &folder, &ramp);
     }
     let lines = if arguments.merge {
         Lines::States(&arguments.logs)
@@ -153,29 +153,37 @@ pub(super) fn rehearse(
 }
 
 /// Ends a ramp for its file `stop`, by its plan. Without that, the experiment file that servers read is written again, so that no plan
-/// is needed.
+/// is needed. A stop that cannot be recorded takes the arm away nevertheless.
 fn halt(folder: &Path, plan: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
     let mut store = Store::open(folder)?.ok_or_else(|| in_use(folder))?;
-    if store.ramp().looks().is_empty() {
-        return Err(store.cannot_start());
+    let controller = Controller::read(plan, registry).ok().flatten();
+    let published = store.published(registry);
+    let first = store.ramp().looks().first();
+    let is_its_plan = |controller: &Controller| match (first, &published) {
+        (Some(look), _) => look.plan == controller.hash,
+        (None, Ok(published)) => controller.experiment.name == published.name,
+        (None, Err(_)) => false,
+    };
+    let controller = controller.filter(is_its_plan);
+    let experiment = controller.map_or(published, |controller| Ok(controller.experiment));
+    if first.is_none() {
+        let fault = store.check();
+        // A ramp that has not started.
+        let fault = fault.err().unwrap_or_else(|| store.cannot_start());
+        return Err(match experiment {
+            Ok(experiment) => not_recorded(&store, &experiment, fault),
+            Err(_) => fault,
+        });
     }
     if let Some(look) = store
         .stopped()
         .and_then(|rule| store.ramp().stop(rule, now_ms()))
+        && let Err(failure) = store.push(look)
     {
-        store.push(look)?;
+        let experiment = experiment.map_err(not_told)?;
+        return Err(not_recorded(&store, &experiment, failure));
     }
-    let controller = Controller::read(plan, registry).ok().flatten();
-    let first = store.ramp().looks().first();
-    let is_its_plan =
-        |controller: &Controller| first.is_some_and(|look| look.plan == controller.hash);
-    let experiment = match controller.filter(is_its_plan) {
-        Some(controller) => controller.experiment,
-        None => {
-            experiment_file::read(Some(&store.experiment_file()), registry).map_err(not_told)?
-        }
-    };
-    store.publish(&experiment)?;
+    store.publish(&experiment.map_err(not_told)?)?;
     let last = store.ramp().looks().last();
     let last = last.map(|look| {
         let share = units::show_share(look.share);
@@ -186,6 +194,17 @@ fn halt(folder: &Path, plan: &Path, registry: &Registry) -> Result<ExitCode, Fai
     });
     print(last.unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error of a stop that cannot be recorded, after which servers have no arm.
+fn not_recorded(store: &Store, experiment: &Experiment, failure: Failure) -> Failure {
+    match (store.publish_stop(experiment), failure) {
+        (Ok(()), Failure::Usage(why) | Failure::Run(why)) => Failure::Run(format!(
+            "{why}\nthe arm has no connections in `{}` now, which is not recorded",
+            store.experiment_file().display()
+        )),
+        (_, failure) => failure,
+    }
 }
 
 /// The error of a stop that servers cannot read.
@@ -258,6 +277,11 @@ impl Controller {
         })
     }
 
+    /// Whether another one has the same file, by its content.
+    pub(super) fn has_same_plan(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+
     /// The directory that the plan names.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let folder = self.file.parent().unwrap_or(Path::new(""));
@@ -286,7 +310,7 @@ impl Controller {
 
     /// The decision in effect, without a new one. `None` before the ramp starts.
     pub(super) fn last(&self, folder: &Path) -> Result<Option<Look>, Failure> {
-        let ramp = decisions(folder)?.0;
+        let ramp = decisions(folder)?.ramp;
         self.check(&ramp)?;
         Ok(ramp.looks().last().cloned())
     }
@@ -308,6 +332,9 @@ impl Controller {
         let mut used_lost = false;
         let stop_rule = |store: &Store| store.stopped().or_else(|| announced.map(str::to_owned));
         let stopped = stop_rule(&store);
+        if is_new || stopped.is_none() {
+            store.check()?;
+        }
         if is_new && stopped.is_some() {
             return Err(store.cannot_start());
         }
@@ -396,6 +423,12 @@ impl Controller {
             Lines::Logs(logs, jobs) => log::lines(logs, jobs, subject, &epochs, settled)?,
             Lines::States(parts) => log::merge(parts, &self.hash, &epochs, now_ms)?,
         };
+        if let Some(later) = lines.tally.later_epoch() {
+            return Err(Failure::Run(format!(
+                "the logs have lines of epoch {later}, and the last decision is of epoch {} (expected all decisions; or a file `stop`, to end the ramp; the shares stay)",
+                last.epoch
+            )));
+        }
         let without = match (missing(ramp, last, subject, &lines), store.lost()) {
             (Some(what), Some(note)) => Some(format!("{what}: {note}")),
             (Some(what), None) => {
@@ -449,8 +482,18 @@ pub(super) fn now_ms() -> u64 {
 }
 
 /// Computes the decisions again.
-fn verify(arguments: &Arguments, subject: &Subject<'_>, ramp: &Ramp) -> Result<ExitCode, Failure> {
+fn verify(
+    arguments: &Arguments,
+    controller: &Controller,
+    folder: &Path,
+    ramp: &Ramp,
+) -> Result<ExitCode, Failure> {
+    let subject = &controller.subject();
     let (mut count, mut lost, mut text) = (0, 0, String::new());
+    if !store::is_published(folder, ramp, &controller.experiment) {
+        count += 1;
+        text.push_str("experiment.toml: not as the last look wrote it\n");
+    }
     for (number, again) in recomputed(&arguments.logs, arguments.jobs, subject, ramp)?
         .iter()
         .enumerate()
@@ -509,8 +552,6 @@ pub(super) fn recomputed(
     let times: Vec<u64> = looks.iter().map(|look| look.until).collect();
     let tallies = log::tallies(logs, jobs, subject, &ramp.epochs(), &times)?;
     let (mut before, mut so_far) = (Ramp::default(), Tally::default());
-    // Ramps that began before looks had a setup lack other numbers, too.
-    let has_all = looks.first().is_some_and(|first| first.setup.is_some());
     let whole = looks.iter().rposition(|look| look.lost.is_some());
     let all = (looks.iter().zip(&tallies))
         .enumerate()
@@ -518,12 +559,24 @@ pub(super) fn recomputed(
             so_far.merge(part);
             let again = before.again(subject, &so_far, look);
             before.push(look.clone());
-            let Some(again) = again else {
-                return Recomputed {
-                    differences: vec!["the ramp was over".to_owned()],
-                    ..Recomputed::default()
-                };
+            let differs = |what: String| Recomputed {
+                differences: vec![what],
+                ..Recomputed::default()
             };
+            if look.rules != RULES {
+                let rules = look.rules;
+                return differs(format!(
+                    "it is by version {rules} of the rules (expected version {RULES}, or a Lastbyte of then)"
+                ));
+            }
+            let Some(again) = again else {
+                return differs("the ramp was over".to_owned());
+            };
+            if let Some(later) = part.later_epoch() {
+                return differs(format!(
+                    "the logs have lines of epoch {later}, whose decision is missing"
+                ));
+            }
             if whole.is_some_and(|whole| number < whole) && has_fewer(&again, look) {
                 return Recomputed {
                     is_lost: true,
@@ -537,7 +590,7 @@ pub(super) fn recomputed(
                     ..Recomputed::default()
                 };
             }
-            let compared = compared(look, &again, later == 0, has_all).into_iter();
+            let compared = compared(look, &again, later == 0).into_iter();
             let differences = compared.map(|(what, recorded, computed)| {
                 format!("{what}: {computed} from the logs, {recorded} recorded")
             });
@@ -580,15 +633,16 @@ fn compared(
     recorded: &Look,
     computed: &Look,
     has_same_lines: bool,
-    has_all: bool,
 ) -> Vec<(&'static str, String, String)> {
     let words = |look: &Look| {
         let shares = format!("epoch {}, stage {}, {}", look.epoch, look.stage, look.share);
         [
             ("action", format!("{:?}", look.action)),
             ("shares", shares),
+            ("setup", format!("{:?}", look.setup)),
             ("rule", look.rule.clone()),
             ("connections", format!("{:?}", look.connections)),
+            ("hours", look.hours.to_string()),
         ]
     };
     let numbers = |look: &Look| {
@@ -610,16 +664,15 @@ fn compared(
         ]
     };
     // What decides, before what it says.
-    let most = if has_same_lines { usize::MAX } else { 2 };
+    let most = if has_same_lines { usize::MAX } else { 3 };
     let of_words = words(recorded).into_iter().zip(words(computed)).take(most);
     let mut differing: Vec<_> = of_words
         .filter(|((_, recorded), (_, computed))| recorded != computed)
         .map(|((what, recorded), (_, computed))| (what, recorded, computed))
         .collect();
     if has_same_lines {
-        let most = if has_all { usize::MAX } else { 4 };
         let of_numbers = numbers(recorded).into_iter().zip(numbers(computed));
-        for ((what, recorded), (_, computed)) in of_numbers.take(most) {
+        for ((what, recorded), (_, computed)) in of_numbers {
             if !recorded.into_iter().zip(computed).all(is_same) {
                 differing.push((what, with_bounds(recorded), with_bounds(computed)));
             }
@@ -706,6 +759,11 @@ fn warn_of_ignored(look: &Look) {
         (ignored.other_epoch, "of unknown epochs"),
         (ignored.other_arm, "of other arms"),
         (ignored.without_time, "too new, or without a time"),
+        (
+            ignored.ahead,
+            "of the future (the clock of a server is ahead)",
+        ),
+        (ignored.unreadable, "that are not JSON"),
         (ignored.short, "of short responses"),
     ];
     let others: Vec<String> = others

@@ -102,7 +102,8 @@ pub struct Difference {
     variance: f64,
 }
 
-/// The difference of means over these strata. Strata without values of both arms do not count. `None` if none counts, or the
+/// The difference of means over these strata, with the variance around the common mean where the arms have none of their own, as of shares
+/// of 0 and 1. Strata without values of both arms do not count. `None` if none counts, or the
 /// variance is unknown: no stratum has two values of an arm.
 ///
 /// ```
@@ -119,7 +120,7 @@ pub struct Difference {
 /// ```
 #[must_use]
 pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Difference> {
-    let (mut weight, mut sum) = (0.0, 0.0);
+    let (mut weight, mut sum, mut between) = (0.0, 0.0, 0.0);
     // Of control and arm: degrees of freedom, squared distances, and Σ w² / n.
     let mut arms: [(f64, f64, f64); 2] = Default::default();
     for stratum in strata {
@@ -131,6 +132,10 @@ pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Differenc
         let w = n0 * n1 / (n0 + n1);
         weight += w;
         sum += w * (arm - control);
+        // Means of equal values differ by rounding.
+        if (arm - control).abs() > 1e-9 * (arm.abs() + control.abs()) {
+            between += w * (arm - control).powi(2);
+        }
         for ((degrees, distances, factor), one) in arms.iter_mut().zip(&both) {
             let n = one.count as f64;
             *degrees += n - 1.0;
@@ -142,7 +147,9 @@ pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Differenc
         return None;
     }
     // Within strata, and pooled over them: a stratum with few values of an arm has no variance of its own.
-    let both = (arms[0].1 + arms[1].1) / (arms[0].0 + arms[1].0);
+    let within = arms[0].1 + arms[1].1;
+    let distances = if within > 0.0 { within } else { between };
+    let both = distances / (arms[0].0 + arms[1].0);
     let variance = arms
         .iter()
         .map(|(degrees, distances, factor)| factor * (distances / degrees).max(both));

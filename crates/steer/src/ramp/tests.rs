@@ -190,7 +190,7 @@ fn no_share_grows_in_a_window_of_freeze() {
         .iter()
         .filter(|look| look.rule.contains("frozen"));
     let frozen: Vec<&Look> = frozen.collect();
-    assert_eq!(frozen.len(), 19, "from 04:00 to 22:00");
+    assert_eq!(frozen.len(), 18, "from 05:00 to 22:00");
     assert_eq!(
         frozen[0].rule.split(", by").next(),
         Some("frozen from Thu 03:00 to Thu 23:00, else win: TTLB of the last stage is lower")
@@ -244,11 +244,11 @@ fn a_stage_lasts_its_least_time_by_the_clock_and_by_its_lines() {
     log.ramp
         .push(log.ramp.start(&subject, "hash", 0, 30 * MINUTE_MS));
     for (line, clock, rule) in [
-        (0, 600, "0 of 60 minutes of the stage"),
-        (59, 600, "59 of 60 minutes of the stage"),
-        (60, 89, "59 of 60 minutes of the stage"),
+        (0, 600, "1 of 60 minutes of the stage"),
+        (58, 600, "59 of 60 minutes of the stage"),
+        (59, 89, "59 of 60 minutes of the stage"),
         (
-            60,
+            59,
             90,
             "least time and connections of the stage, within limits",
         ),
@@ -274,10 +274,160 @@ fn a_stage_lasts_its_least_time_by_the_clock_and_by_its_lines() {
             log.ramp.again(&subject, &log.tally, &look),
             Some(look.clone())
         );
-        // An hour with lines was enough.
-        let earlier = Look { rules: 0, ..look };
-        let again = log.ramp.again(&subject, &log.tally, &earlier);
-        assert_eq!(again.map(|look| look.action), Some(Action::Ramp));
+    }
+}
+
+/// A clock that is a day slow when the stage begins, and is set right then.
+#[test]
+fn a_clock_that_is_set_right_counts_for_nothing() {
+    const MINUTE_MS: u64 = 60_000;
+    const DAY: u64 = 24 * 60;
+    let mut log = Log::new();
+    let plan = log.plan.clone();
+    for (line, rule) in [
+        (10, "1 of 120 minutes of the stage"),
+        (20, "11 of 120 minutes of the stage"),
+        (DAY + 30, "12 of 120 minutes of the stage"),
+        (DAY + 65, "47 of 120 minutes of the stage"),
+        (DAY + 137, "119 of 120 minutes of the stage"),
+        (
+            DAY + 138,
+            "least time and connections of the stage, within limits",
+        ),
+    ] {
+        fill_at(&mut log, line * MINUTE_MS);
+        let look = log.ramp.look(&subject(&plan), &log.tally, line * MINUTE_MS);
+        assert_eq!(look.expect("not over").rule, rule, "{line}");
+    }
+}
+
+#[test]
+fn lines_of_the_future_and_others_that_cannot_be_read_hold_the_stage() {
+    let mut log = Log::new();
+    let plan = log.plan.clone();
+    for hour in 0..3 {
+        fill_at(&mut log, hour * HOUR_MS);
+    }
+    let look = |log: &Log| {
+        let look = log.ramp.look(&subject(&plan), &log.tally, 3 * HOUR_MS);
+        look.expect("not over")
+    };
+    let ahead = Line {
+        experiment: Some("x"),
+        arm: Some("a"),
+        config: Some("00ff-1"),
+        time_ms: Some(30 * HOUR_MS),
+        ..Line::default()
+    };
+    for _ in 0..3 {
+        log.add(&ahead);
+    }
+    log.tally.add_unreadable(3);
+    assert_eq!(
+        look(&log).action,
+        Action::Ramp,
+        "6 of 6000 are one of a thousand"
+    );
+    log.add(&ahead);
+    let held = look(&log);
+    assert_eq!(held.action, Action::Hold);
+    assert!(
+        held.rule
+            .starts_with("4 lines of the future and 3 that are not JSON, else ramp: "),
+        "{}",
+        held.rule
+    );
+    // Those lines count later, and the decision is that of then.
+    log.tally.ignored = Ignored::default();
+    assert_eq!(
+        log.ramp.again(&subject(&plan), &log.tally, &held),
+        Some(held)
+    );
+    let soon = Line {
+        time_ms: Some(HOUR_MS + 100_000),
+        ..ahead
+    };
+    log.hour = 0;
+    log.add(&soon);
+    assert_eq!(log.tally.ignored.without_time, 1);
+}
+
+#[test]
+fn a_line_of_a_later_epoch_shows_that_decisions_are_missing() {
+    let mut log = Log::new();
+    let mut seen = Vec::new();
+    for number in [0, 1, 18, 17, 2] {
+        let config = format!("00ff-{number}");
+        log.add(&Line {
+            experiment: Some("x"),
+            config: Some(&config),
+            ..Line::default()
+        });
+        seen.push(log.tally.later_epoch());
+    }
+    assert_eq!(seen, [None, None, None, Some(17), Some(17)]);
+}
+
+/// Fills the stage with transfers that are complete in these shares.
+fn fill_with(log: &mut Log, complete: [f64; 2]) {
+    for hour in 0..3 {
+        log.hour = hour;
+        for number in 0..2000_u32 {
+            let arm = usize::from(number % 10 == 0);
+            let is_complete = f64::from(number / 10 % 10) < complete[arm] * 10.0;
+            log.add(&Line {
+                experiment: Some("x"),
+                arm: Some(["a", "b"][arm]),
+                config: Some("00ff-1"),
+                time_ms: Some(hour * HOUR_MS),
+                size: Some(1000),
+                is_complete: Some(is_complete),
+                ttlb_ms: is_complete.then_some([400.0, 360.0][arm] + f64::from(number % 20)),
+                sent: Some(100.0),
+                lost: Some(0.0),
+                ..Line::default()
+            });
+        }
+    }
+}
+
+#[test]
+fn transfers_of_which_most_are_incomplete_hold_the_stage_and_those_of_the_arm_alone_end_it() {
+    for (complete, action, rule) in [
+        (
+            [0.0, 0.0],
+            Action::Hold,
+            "more than half of the baseline's transfers are incomplete",
+        ),
+        (
+            [0.4, 0.4],
+            Action::Hold,
+            "more than half of the baseline's transfers are incomplete",
+        ),
+        ([1.0, 0.0], Action::StopHarm, "TTLB is higher"),
+        (
+            [1.0, 1.0],
+            Action::Ramp,
+            "least time and connections of the stage, within limits",
+        ),
+    ] {
+        let mut log = Log::new();
+        let plan = log.plan.clone();
+        fill_with(&mut log, complete);
+        let look = log.ramp.look(&subject(&plan), &log.tally, 3 * HOUR_MS);
+        let look = look.expect("not over");
+        assert_eq!(
+            (look.action, look.rule.as_str()),
+            (action, rule),
+            "{complete:?}"
+        );
+        let bounds = look
+            .incomplete
+            .map(|of| (of.low.is_some(), of.high.is_some()));
+        assert_eq!(
+            bounds.is_some_and(|of| of.0),
+            complete[0] != complete[1] || complete[0] == 0.4
+        );
     }
 }
 
@@ -299,12 +449,6 @@ fn a_ramp_does_not_start_in_a_window_of_freeze() {
         "frozen from Thu 00:00 to Thu 03:00, else start: first stage"
     );
     assert!(first.setup.is_some());
-    let earlier = Look {
-        rules: 0,
-        ..first.clone()
-    };
-    let earlier = ramp.again(&subject, &Tally::default(), &earlier);
-    assert_eq!(earlier.map(|look| look.action), Some(Action::Start));
     ramp.push(first);
     assert!(ramp.waits() && ramp.epochs().is_empty());
     assert_eq!(ramp.look(&subject, &Tally::default(), 2 * HOUR_MS), None);
@@ -533,7 +677,9 @@ fn lines_of_other_experiments_epochs_and_times_do_not_count() {
         other_experiment: 2,
         other_epoch: 4,
         other_arm: 1,
-        without_time: 2,
+        without_time: 1,
+        ahead: 1,
+        unreadable: 0,
         short: 1,
     };
     assert_eq!(log.tally.ignored, expected);
@@ -608,6 +754,7 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
         other_arm: 14,
         without_time: 14,
         short: 14,
+        ..Ignored::default()
     };
     assert_eq!(first.ignored, ignored);
     assert_eq!(first.configs(1), whole.configs(1));
@@ -645,7 +792,7 @@ fn a_guard_rail_that_is_exceeded_by_what_was_seen_holds_the_stage() {
                     experiment: Some("x"),
                     arm: Some(["a", "b"][arm]),
                     config: Some("00ff-1"),
-                    time_ms: Some(number % 2 * 2 * HOUR_MS),
+                    time_ms: Some(number % 3 * HOUR_MS),
                     size: Some(1000),
                     is_complete: Some(true),
                     ttlb_ms: Some([400.0, 300.0][arm] + (number % 9) as f64),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lastbyte_report::statistics::{quantiles::Histogram, sequence::Sums};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{COUNT_MAX, Ignored, Tally, Values};
+use super::{COUNT_MAX, HOUR_MS, Ignored, Tally, Values};
 
 /// No value is larger: logarithms of times in milliseconds, and shares.
 const VALUE_MAX: f64 = 64.0;
@@ -30,7 +30,8 @@ struct State {
 #[serde(deny_unknown_fields)]
 struct EpochState {
     newest: u64,
-    hours: Vec<u64>,
+    /// The times of the first and of the last line of each hour.
+    hours: Vec<[u64; 2]>,
     configs: Vec<String>,
     /// Times of the baseline and of the arm.
     times: [Bins; 2],
@@ -46,12 +47,8 @@ impl Serialize for Tally {
             let times = self.times.get(epoch);
             let state = EpochState {
                 newest: *newest,
-                hours: self
-                    .hours
-                    .get(epoch)
-                    .into_iter()
-                    .flatten()
-                    .copied()
+                hours: (self.hours.get(epoch).into_iter())
+                    .flat_map(|hours| hours.values().copied())
                     .collect(),
                 configs: self.configs(*epoch),
                 times: times.map_or_else(Default::default, |times| {
@@ -83,6 +80,8 @@ impl Tally {
             other_epoch,
             other_arm,
             without_time,
+            ahead,
+            unreadable,
             short,
         } = state.ignored;
         let ignored = [
@@ -90,6 +89,8 @@ impl Tally {
             other_epoch,
             other_arm,
             without_time,
+            ahead,
+            unreadable,
             short,
         ];
         if ignored.iter().any(|count| *count > COUNT_MAX) {
@@ -107,8 +108,12 @@ impl Tally {
         for (epoch, state) in state.epochs {
             tally.newest.insert(epoch, state.newest);
             tally.until_ms = tally.until_ms.max(state.newest);
-            for hour in state.hours {
-                tally.add_hour(epoch, hour);
+            for [first, last] in state.hours {
+                let hour = first / HOUR_MS;
+                if last < first || last / HOUR_MS != hour {
+                    return None;
+                }
+                tally.add_hour(epoch, hour, [first, last]);
             }
             let configs = state.configs.into_iter().collect();
             tally.configs.insert(epoch, configs);

@@ -21,17 +21,16 @@ const COLUMNS: usize = 80;
 pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Failure> {
     files::check_page_name("--out", &arguments.out, "")?;
     files::check_is_page(&arguments.out)?;
-    let (ramp, _, rest) = steer::decisions(folder)?;
+    let decisions = steer::decisions(folder)?;
+    let (ramp, is_torn) = (decisions.ramp, decisions.is_torn);
     let shown = folder.display();
     if ramp.looks().is_empty() {
         return Err(Failure::Usage(format!(
             "`{shown}`: no decisions (expected the directory of a ramp, as `--state` of `lastbyte steer`)"
         )));
     }
-    if rest > 0 {
-        notice(format!(
-            "`{shown}`: the last line of the decisions has no end, and does not count"
-        ));
+    if is_torn {
+        notice(format!("decisions of `{shown}`: {}", steer::TORN));
     }
     let standing = Standing::of(&ramp).ok_or_else(|| {
         Failure::Usage(format!(

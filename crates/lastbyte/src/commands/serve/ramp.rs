@@ -23,7 +23,6 @@ use std::{
 };
 
 use lastbyte_congestion::Registry;
-use lastbyte_driver::Clock;
 use lastbyte_scenario::Arm;
 use lastbyte_server::RampStatus;
 use lastbyte_steer::ramp::Look;
@@ -49,6 +48,8 @@ mod tests;
 const PERIOD: Duration = Duration::from_secs(300);
 /// Between looks for the file `stop`.
 const STOP_PERIOD: Duration = Duration::from_secs(1);
+/// Before another attempt to record a stop.
+const RETRY_PERIOD: Duration = Duration::from_secs(10);
 
 /// A ramp, and the decision in effect.
 #[derive(Clone, Debug)]
@@ -61,20 +62,35 @@ pub(super) struct Ramp {
     look: Option<Look>,
     /// Whether the last look is in the directory. A stop takes the arm away also where that cannot be recorded.
     is_recorded: bool,
+    /// When this process, or the one that has the directory, made the last look: in milliseconds since 1970.
+    looked_at_ms: u64,
 }
 
 impl Ramp {
-    /// The ramp of these options, which starts or continues, without a look at the logs; with --check, neither. `None` if there is
-    /// no experiment, or it has no plan.
+    /// The ramp of these options, which starts or continues, without a look at the logs; with --check, neither. A stop that the ramp
+    /// before a reload did not record stays. `None` if there is no experiment, or it has no plan.
     pub(super) fn started(
         arguments: &Arguments,
         registry: &Registry,
+        before: Option<&Self>,
     ) -> Result<Option<Self>, Failure> {
-        let mut ramp = Self::of(arguments, registry)?;
-        if let Some(ramp) = ramp.as_mut().filter(|_| !arguments.check) {
-            ramp.look = ramp.decide(&[], steer::now_ms())?;
+        let Some(mut ramp) = Self::of(arguments, registry)? else {
+            return Ok(None);
+        };
+        if arguments.check {
+            return Ok(Some(ramp));
         }
-        Ok(ramp)
+        let is_same = |before: &&Self| {
+            ramp.folder == before.folder && ramp.controller.has_same_plan(&before.controller)
+        };
+        if let Some(before) = before.filter(is_same) {
+            (ramp.look, ramp.is_recorded) = (before.look.clone(), before.is_recorded);
+        }
+        let now_ms = steer::now_ms();
+        if ramp.announced().is_some() {
+            return ramp.after(Ok(Vec::new()), now_ms).map(Some);
+        }
+        ramp.decide(&[], now_ms).map(Some)
     }
 
     fn of(arguments: &Arguments, registry: &Registry) -> Result<Option<Self>, Failure> {
@@ -105,54 +121,79 @@ impl Ramp {
             log,
             look: None,
             is_recorded: true,
+            looked_at_ms: 0,
         }))
     }
 
     /// The ramp after a look at the logs. The file `stop` takes the arm away also where that cannot be recorded.
     fn after_look(self, now_ms: u64) -> Result<Self, Failure> {
-        let looked = logs(&self.log).and_then(|logs| self.decide(&logs, now_ms));
-        let has_arm = |look: &Look| look.share > 0.0;
-        let stopped = steer::stopped(&self.folder).or_else(|| self.announced());
-        let mut is_recorded = true;
-        let look = match (looked, &self.look, stopped) {
-            // Another process has the directory, and looks at its logs.
-            (Ok(Some(last)), _, Some(rule)) if has_arm(&last) => {
-                is_recorded = false;
-                Some(last.stopped(rule, now_ms))
-            }
-            (Err(Failure::Usage(why) | Failure::Run(why)), Some(last), Some(rule)) => {
-                terminal::error(format!(
-                    "error: {why}\n{rule}: the arm has no connections now, which is not recorded"
-                ));
-                is_recorded = false;
-                Some(last.stopped(rule, now_ms))
-            }
-            (looked, ..) => looked?,
+        let logs = logs(&self.log);
+        self.after(logs, now_ms)
+    }
+
+    fn after(self, logs: Result<Vec<PathBuf>, Failure>, now_ms: u64) -> Result<Self, Failure> {
+        let looked = logs.and_then(|logs| self.decide(&logs, now_ms));
+        let Some(rule) = steer::stopped(&self.folder).or_else(|| self.announced()) else {
+            return looked;
         };
-        Ok(Self {
-            look,
-            is_recorded,
+        let (why, last) = match looked {
+            // Another process has the directory, and looks at its logs.
+            Ok(last) if last.has_arm() => (None, last),
+            Err(Failure::Usage(why) | Failure::Run(why)) if self.look.is_some() => {
+                (Some(why), self)
+            }
+            looked => return looked,
+        };
+        let why = why.map_or(String::new(), |why| format!("error: {why}\n"));
+        terminal::error(format!(
+            "{why}{rule}: the arm has no connections now, which is not recorded"
+        ));
+        if last.announced().is_some() {
+            return Ok(last);
+        }
+        Ok(last.without_arm(rule, now_ms))
+    }
+
+    /// The ramp without the arm, before that is recorded.
+    fn without_arm(self, rule: String, now_ms: u64) -> Self {
+        Self {
+            look: self.look.as_ref().map(|last| last.stopped(rule, now_ms)),
+            is_recorded: false,
             ..self
-        })
+        }
     }
 
     /// The ramp without the arm, before that is recorded, if an operator ends it.
     fn stopped(&self, now_ms: u64) -> Option<Self> {
-        let last = self.look.as_ref().filter(|_| self.has_arm())?;
+        self.look.as_ref().filter(|_| self.has_arm())?;
         let rule = steer::stopped(&self.folder)?;
-        Some(Self {
-            look: Some(last.stopped(rule, now_ms)),
-            is_recorded: false,
-            ..self.clone()
-        })
+        Some(self.clone().without_arm(rule, now_ms))
     }
 
-    fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Look>, Failure> {
+    /// The ramp after a decision by the logs, or with the last one if another process has the directory.
+    fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Self, Failure> {
         // Logs are read by one thread: the other CPUs are for clients.
         let lines = Lines::Logs(logs, Some(NonZeroUsize::MIN));
         let announced = self.announced();
         let look = (self.controller).step(&self.folder, lines, announced.as_deref(), now_ms)?;
-        look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))
+        let is_locked = look.is_none();
+        let look =
+            look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))?;
+        let looked_at_ms = if is_locked {
+            terminal::notice(format!(
+                "`{}` is in use by another process: its last decision is in effect, without a look at this log",
+                self.folder.display()
+            ));
+            look.as_ref().map_or(0, |last| last.at)
+        } else {
+            now_ms
+        };
+        Ok(Self {
+            look,
+            is_recorded: true,
+            looked_at_ms,
+            ..self.clone()
+        })
     }
 
     /// The reason of a stop that is in effect and not recorded. It stays, also without the file.
@@ -182,7 +223,12 @@ impl Ramp {
     pub(super) fn decision(&self) -> Option<String> {
         let look = self.look.as_ref()?;
         let lines = steer::decision(look, &self.controller.subject());
-        Some(lines.join("; "))
+        let note = if self.is_recorded {
+            ""
+        } else {
+            "; not recorded"
+        };
+        Some(lines.join("; ") + note)
     }
 
     /// Whether the first look was made. It is shown, also if it changes nothing.
@@ -201,7 +247,7 @@ impl Ramp {
             looks: look.look,
             action: look.action.to_string(),
             is_over: look.action.is_end(),
-            looked_at: Clock::since_epoch().as_secs(),
+            looked_at: self.looked_at_ms / 1000,
         })
     }
 
@@ -278,6 +324,7 @@ impl Ramping {
                         continue;
                     };
                     self.ramp.replace(Some(stopped.clone()));
+                    self.retry();
                     return Ok(stopped);
                 }
             };
@@ -286,16 +333,28 @@ impl Ramping {
             let is_same = |now: &Ramp| Arc::ptr_eq(&now.controller, &ramp.controller);
             let now = self.get().filter(is_same);
             if let Some(now) = now {
+                let was_recorded = now.is_recorded;
                 // A stop that was announced meanwhile stays, also if the look did not see it: the next look records it.
                 let ramp = if ramp.has_arm() && now.announced().is_some() {
                     now
                 } else {
                     ramp
                 };
+                if !was_recorded && ramp.is_recorded {
+                    terminal::notice("the stop of the ramp is recorded");
+                }
                 self.ramp.replace(Some(ramp.clone()));
+                if !ramp.is_recorded {
+                    self.retry();
+                }
                 return Ok(ramp);
             }
         }
+    }
+
+    /// Makes the next look soon: it records a stop.
+    fn retry(&self) {
+        self.due.set(Instant::now() + RETRY_PERIOD);
     }
 
     /// The result of the look that is under way, once.
@@ -312,7 +371,8 @@ impl Ramping {
     }
 }
 
-/// The log and its rotated files, each once: while a file is compressed, and shortly after, it is there in both forms.
+/// The log and its rotated files, each once: while a file is compressed, and shortly after, it is there in both forms. Rotated files
+/// have a number or a date behind the log's name, as of `logrotate`.
 fn logs(log: &Path) -> Result<Vec<PathBuf>, Failure> {
     let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = files::list(folder.unwrap_or(Path::new("."))).map_err(Failure::Run)?;
@@ -322,17 +382,31 @@ fn logs(log: &Path) -> Result<Vec<PathBuf>, Failure> {
         let found = file.file_name().unwrap_or_default().to_string_lossy();
         let Some(rest) = found
             .strip_prefix(&*name)
-            .and_then(|rest| rest.strip_prefix('.'))
+            .and_then(|rest| rest.strip_prefix(['.', '-']))
         else {
             continue;
         };
         let (number, packing) = rest.split_once('.').unwrap_or((rest, ""));
-        if let (Ok(number), "" | "gz" | "zst") = (number.parse::<u32>(), packing) {
+        let is_number = number.starts_with(|first: char| first.is_ascii_digit())
+            && number.chars().all(|one| one.is_ascii_digit() || one == '-');
+        match packing {
             // By name, so the file as it was comes first.
-            rotated.entry(number).or_insert(file);
+            "" | "gz" | "zst" if is_number => {
+                rotated.entry(number.to_owned()).or_insert(file);
+            }
+            "xz" | "bz2" | "lz4" if is_number => {
+                return Err(Failure::Run(format!(
+                    "`{}`: a rotated log that cannot be read (expected gz or zst as its compression)",
+                    file.display()
+                )));
+            }
+            _ => {}
         }
     }
     let mut all: Vec<PathBuf> = rotated.into_values().collect();
-    all.push(log.to_owned());
+    // Between its rotation and its next line there is no log.
+    if all.is_empty() || log.exists() {
+        all.push(log.to_owned());
+    }
     Ok(all)
 }

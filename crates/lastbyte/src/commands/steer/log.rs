@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     commands::{report, sealed},
     failure::Failure,
+    terminal::notice,
 };
 
 /// The lines of logs.
@@ -88,6 +89,8 @@ fn count(
 ) -> Result<(Vec<Tally>, Sample), Failure> {
     let options = Options {
         threads: report::threads(jobs),
+        // A server that is killed while it writes a line leaves a part of it.
+        skip_bad_lines: true,
         ..Options::default()
     };
     let columns = [
@@ -149,6 +152,10 @@ fn count(
         }
         ControlFlow::Continue(())
     });
+    if let (Some(skipped), Some(tally)) = (&outcome.skipped, tallies.last_mut()) {
+        notice(skipped.to_string());
+        tally.add_unreadable(skipped.count as u64);
+    }
     outcome.into_result().map_err(Failure::run)?;
     tallies.iter().try_for_each(check_sites)?;
     Ok((tallies, sample))

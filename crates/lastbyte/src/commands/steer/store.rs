@@ -6,23 +6,38 @@
 //!   the last decision by each run. A run that ends in between, for want of disk space for example, leaves the shares as they were.
 //! - *A last line without an end was not decided*: the run that wrote it failed, and did not change the experiment file. It is cut
 //!   off by the next one. Any other line that is not a look is an error.
+//! - *An experiment file of a later epoch than the last decision has lost it.* No share grows then.
+//! - *A stop needs neither*: where it cannot be recorded, the experiment file takes the arm away alone.
 
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use lastbyte_congestion::Registry;
 use lastbyte_scenario::{Arm, Experiment};
 use lastbyte_steer::ramp::{Look, Ramp};
 
-use crate::{failure::Failure, files, terminal::notice};
+use crate::{commands::experiment_file, failure::Failure, files, terminal::notice};
 
 /// The directory of a ramp, locked.
 pub(super) struct Store {
     folder: PathBuf,
-    ramp: Ramp,
-    /// Bytes of the decisions.
-    len: u64,
+    decisions: Decisions,
     /// Holds the lock.
     _lock: files::Lock,
+}
+
+/// The decisions in a directory.
+#[derive(Default)]
+pub(in crate::commands) struct Decisions {
+    pub(in crate::commands) ramp: Ramp,
+    /// Bytes of their lines.
+    len: u64,
+    /// Whether a last line has no end: a write of it failed, or is in progress.
+    pub(in crate::commands) is_torn: bool,
+    /// The epoch of the experiment file.
+    published: Option<u32>,
+    /// Why no decision can follow, but a stop.
+    fault: Option<String>,
 }
 
 const DECISIONS: &str = "decisions.ndjson";
@@ -30,38 +45,37 @@ const EXPERIMENT: &str = "experiment.toml";
 const LOCK: &str = "lock";
 const STOP: &str = "stop";
 const LOST: &str = "lost";
+/// What a torn line means.
+pub(in crate::commands) const TORN: &str = "its last line has no end, and does not count";
 
 impl Store {
     /// Locks the directory, which is created, and reads its decisions. `None` if another process has locked it.
     pub(super) fn open(folder: &Path) -> Result<Option<Self>, Failure> {
         files::create_folder(folder)?;
-        let Some(lock) = files::lock(&folder.join(LOCK))? else {
+        let lock = folder.join(LOCK);
+        files::check_regular(&lock).map_err(Failure::Run)?;
+        let Some(lock) = files::lock(&lock)? else {
             return Ok(None);
         };
-        let (ramp, len, rest) = decisions(folder)?;
-        // Of a ramp that may be over: another one would give its arm connections again.
-        if ramp.looks().is_empty() && folder.join(EXPERIMENT).exists() {
-            return Err(Failure::Run(format!(
-                "`{}` has a file `{EXPERIMENT}` and no decisions (expected the decisions that it follows, or another directory; the shares stay)",
-                folder.display()
-            )));
-        }
-        if rest > 0 {
-            notice(format!(
-                "`{}`: its last line has no end, and does not count",
-                folder.join(DECISIONS).display()
-            ));
+        let decisions = Decisions::of(folder);
+        if decisions.is_torn {
+            notice(format!("`{}`: {TORN}", folder.join(DECISIONS).display()));
         }
         Ok(Some(Self {
             folder: folder.to_owned(),
-            ramp,
-            len,
+            decisions,
             _lock: lock,
         }))
     }
 
     pub(super) const fn ramp(&self) -> &Ramp {
-        &self.ramp
+        &self.decisions.ramp
+    }
+
+    /// Returns an error if no decision can follow, but a stop.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let fault = self.decisions.fault.clone();
+        fault.map_or(Ok(()), |fault| Err(Failure::Run(fault)))
     }
 
     /// Who ends the ramp, and why: see [`stopped`].
@@ -88,6 +102,13 @@ impl Store {
         self.folder.join(EXPERIMENT)
     }
 
+    /// What servers read.
+    pub(super) fn published(&self, registry: &Registry) -> Result<Experiment, Failure> {
+        let path = self.experiment_file();
+        files::check_regular(&path).map_err(Failure::Run)?;
+        experiment_file::read(Some(&path), registry)
+    }
+
     /// The error of a start in spite of the file `stop`.
     pub(super) fn cannot_start(&self) -> Failure {
         Failure::Usage(format!(
@@ -100,23 +121,49 @@ impl Store {
     pub(super) fn push(&mut self, look: Look) -> Result<(), Failure> {
         let mut line = serde_json::to_string(&look).map_err(Failure::run)?;
         line.push('\n');
-        files::append(&self.folder.join(DECISIONS), self.len, line.as_bytes())?;
-        self.len += line.len() as u64;
-        self.ramp.push(look);
+        let decisions = &mut self.decisions;
+        files::append(&self.folder.join(DECISIONS), decisions.len, line.as_bytes())?;
+        decisions.len += line.len() as u64;
+        decisions.ramp.push(look);
         Ok(())
     }
 
     /// Writes the experiment file for the shares in effect, unless it is there.
     pub(super) fn publish(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let Some(last) = self.ramp.looks().last() else {
-            return Ok(());
-        };
-        let text = text(experiment, last);
-        let path = self.experiment_file();
-        if path.exists() && files::read_text(&path).is_ok_and(|there| there == text) {
+        let last = self.ramp().looks().last();
+        last.map_or(Ok(()), |last| {
+            self.publish_share(experiment, last.epoch, last.share)
+        })
+    }
+
+    /// Takes all connections from the arm in the experiment file, for a stop that cannot be recorded.
+    pub(super) fn publish_stop(&self, experiment: &Experiment) -> Result<(), Failure> {
+        let known = self.ramp().looks().last().map(|last| last.epoch);
+        let epoch = self.decisions.published.or(known).unwrap_or(0);
+        let is_written = |there: String| there.trim() == text(experiment, epoch, 0.0).trim();
+        if published(&self.folder).is_some_and(is_written) {
             return Ok(());
         }
-        files::publish(&path, text.as_bytes())
+        self.publish_share(experiment, epoch.saturating_add(1), 0.0)
+    }
+
+    fn publish_share(
+        &self,
+        experiment: &Experiment,
+        epoch: u32,
+        share: f64,
+    ) -> Result<(), Failure> {
+        let text = text(experiment, epoch, share);
+        let path = self.experiment_file();
+        if published(&self.folder).as_ref() == Some(&text) {
+            return Ok(());
+        }
+        let published = files::publish(&path, text.as_bytes());
+        if share > 0.0 {
+            return published;
+        }
+        // On a full disk, too.
+        published.or_else(|failure| files::overwrite(&path, &text).map_err(|_| failure))
     }
 }
 
@@ -134,33 +181,85 @@ fn noted(folder: &Path, name: &str) -> Option<String> {
     })
 }
 
-/// The decisions of a directory, the bytes of their lines, and those of a last line without an end.
-pub(in crate::commands) fn decisions(folder: &Path) -> Result<(Ramp, u64, usize), Failure> {
-    let path = folder.join(DECISIONS);
-    let text = if path.exists() {
-        // It has a line for each look, and no bound but those.
-        let bytes = files::read(&path).map_err(Failure::Run)?;
-        String::from_utf8(bytes).map_err(|error| {
-            Failure::Run(format!("`{}`: {error} (expected UTF-8)", path.display()))
-        })?
-    } else {
-        String::new()
-    };
-    let (whole, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
-    let invalid = |number: usize, why: String| {
-        Failure::Run(format!(
-            "`{}`, line {}: {why} (expected a look)",
-            path.display(),
-            number + 1
-        ))
-    };
-    let looks = whole.lines().enumerate().map(|(number, line)| {
-        serde_json::from_str(line).map_err(|error| invalid(number, error.to_string()))
-    });
-    let looks: Vec<Look> = looks.collect::<Result<_, Failure>>()?;
-    let ramp =
-        Ramp::new(looks).ok_or_else(|| invalid(0, "not the looks of one ramp".to_owned()))?;
-    Ok((ramp, whole.len() as u64, rest.len()))
+impl Decisions {
+    /// Reads the decisions of a directory. An error is a fault.
+    fn of(folder: &Path) -> Self {
+        // Before the decisions, one of which another process may add now.
+        let epoch = published(folder).and_then(|text| experiment_file::epoch(&text));
+        let mut decisions = Self::read(folder, epoch).unwrap_or_else(|fault| Self {
+            fault: Some(fault),
+            published: epoch,
+            ..Self::default()
+        });
+        if decisions.fault.is_none() {
+            decisions.fault = files::check_regular(&folder.join(EXPERIMENT)).err();
+        }
+        decisions
+    }
+
+    fn read(folder: &Path, published: Option<u32>) -> Result<Self, String> {
+        let path = folder.join(DECISIONS);
+        files::check_regular(&path)?;
+        let text = if path.exists() {
+            // It has a line for each look, and no bound but those.
+            String::from_utf8(files::read(&path)?)
+                .map_err(|error| format!("`{}`: {error} (expected UTF-8)", path.display()))?
+        } else {
+            String::new()
+        };
+        let (whole, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
+        let invalid = |number: usize, why: &dyn fmt::Display| {
+            let shown = path.display();
+            format!("`{shown}`, line {}: {why} (expected a look)", number + 1)
+        };
+        let looks = whole.lines().enumerate().map(|(number, line)| {
+            serde_json::from_str(line).map_err(|error| invalid(number, &error))
+        });
+        let looks: Vec<Look> = looks.collect::<Result<_, String>>()?;
+        let ramp = Ramp::new(looks).ok_or_else(|| invalid(0, &"not the looks of one ramp"))?;
+        let last = ramp.looks().last().map(|last| last.epoch);
+        let experiment = folder.join(EXPERIMENT);
+        let shown = experiment.display();
+        let fault = match (last, published) {
+            (Some(last), Some(published)) if published > last => Some(format!(
+                "`{shown}` is of epoch {published}, and the last decision is of epoch {last} (expected the decision that it follows; or a file `{STOP}`, to end the ramp; the shares stay)"
+            )),
+            // Of a ramp that may be over: another one would give its arm connections again.
+            (None, _) if experiment.exists() => Some(format!(
+                "`{shown}` is there without decisions (expected the decisions that it follows; or a file `{STOP}`, to end the ramp; or another directory; the shares stay)"
+            )),
+            _ => None,
+        };
+        Ok(Self {
+            ramp,
+            len: whole.len() as u64,
+            is_torn: !rest.is_empty(),
+            published,
+            fault,
+        })
+    }
+}
+
+/// The text of the experiment file of a directory, if it is a file with one.
+fn published(folder: &Path) -> Option<String> {
+    let path = folder.join(EXPERIMENT);
+    files::check_regular(&path).ok()?;
+    files::read_text(&path).ok()
+}
+
+/// The decisions of a directory that is not locked.
+pub(in crate::commands) fn decisions(folder: &Path) -> Result<Decisions, Failure> {
+    let mut decisions = Decisions::of(folder);
+    decisions
+        .fault
+        .take()
+        .map_or(Ok(decisions), |fault| Err(Failure::Run(fault)))
+}
+
+/// Whether the experiment file of a directory is that of the last decision.
+pub(super) fn is_published(folder: &Path, ramp: &Ramp, experiment: &Experiment) -> bool {
+    let last = ramp.looks().last();
+    published(folder) == last.map(|last| text(experiment, last.epoch, last.share))
 }
 
 /// The arms of an experiment of two, where the arm that is not the baseline has this share.
@@ -176,7 +275,7 @@ pub(super) fn with_share(experiment: &Experiment, share: f64) -> Vec<Arm> {
 }
 
 /// The experiment file of the servers.
-fn text(experiment: &Experiment, look: &Look) -> String {
+fn text(experiment: &Experiment, epoch: u32, share: f64) -> String {
     // A string of JSON is one of TOML.
     let quoted = |text: &str| {
         serde_json::Value::from(text)
@@ -189,9 +288,9 @@ fn text(experiment: &Experiment, look: &Look) -> String {
         "# Written by `lastbyte steer`, which overwrites it.\nname = {}\nbaseline = {}\nepoch = {}\n",
         quoted(&experiment.name),
         quoted(baseline),
-        look.epoch
+        epoch
     );
-    for arm in with_share(experiment, look.share) {
+    for arm in with_share(experiment, share) {
         // Writing to a `String` cannot fail.
         let _ = write!(
             text,

@@ -203,11 +203,19 @@ fn what_cannot_be_known_is_absent() {
     assert_eq!(difference([stratum]), None);
     stratum.control.add(1.0);
     stratum.arm.add(2.0);
+    // The variance is that around the common mean, if an arm has none.
+    let apart = difference([stratum]).expect("a difference");
+    assert_eq!(apart.value, 1.0);
+    assert!((-100.0..0.0).contains(&apart.below(0.05, 0.1)));
     // No variance was seen: no bound.
-    let equal = difference([stratum]).expect("a difference");
+    let equal = Stratum {
+        arm: stratum.control,
+        ..stratum
+    };
+    let equal = difference([equal]).expect("a difference");
     assert_eq!(
         (equal.value, equal.below(0.05, 0.1)),
-        (1.0, f64::NEG_INFINITY)
+        (0.0, f64::NEG_INFINITY)
     );
     assert_eq!(sample_ratio(&[0, 0], &[0.5, 0.5]), None);
     assert_eq!(sample_ratio(&[1, 0], &[0.5]), None);
@@ -218,10 +226,10 @@ fn what_cannot_be_known_is_absent() {
 fn equal_values_have_no_bounds_in_whatever_order_they_are_added() {
     for part in [1, 3, 1000, 100_000] {
         let mut stratum = Stratum::default();
-        for (sums, value) in [(&mut stratum.control, 0.1), (&mut stratum.arm, 0.3)] {
+        for (sums, part) in [(&mut stratum.control, part), (&mut stratum.arm, 7)] {
             let mut sum = Sums::default();
             for number in 1..=100_000 {
-                sum.add(value);
+                sum.add(0.1);
                 if number % part == 0 {
                     sums.merge(&core::mem::take(&mut sum));
                 }
@@ -229,9 +237,19 @@ fn equal_values_have_no_bounds_in_whatever_order_they_are_added() {
             sums.merge(&sum);
         }
         let equal = difference([stratum]).expect("a difference");
-        assert!((equal.value - 0.2).abs() < 1e-6, "{}", equal.value);
+        assert!(equal.value.abs() < 1e-6, "{}", equal.value);
         assert!(equal.below(0.05, 0.1).is_infinite(), "in parts of {part}");
     }
+    // All transfers of one arm are complete, and none of the other.
+    let mut apart = Stratum::default();
+    for _ in 0..1000 {
+        apart.control.add(0.0);
+        apart.arm.add(1.0);
+    }
+    let apart = difference([apart]).expect("a difference");
+    let bounds = (apart.below(0.01, 0.005), apart.above(0.01, 0.005));
+    assert!((0.5..1.0).contains(&bounds.0), "{bounds:?}");
+    assert!((1.0..1.5).contains(&bounds.1), "{bounds:?}");
     // One value that differs is a variance.
     let mut stratum = Stratum::default();
     for _ in 0..100_000 {

@@ -79,16 +79,17 @@ impl World {
         let controller = Controller::read(&file, &Registry::builtin())
             .unwrap_or_else(failed(seed))
             .expect("a plan");
-        let mut ramp = Ramp {
+        let ramp = Ramp {
             controller: Arc::new(controller),
             folder: folder.join("state"),
             log: folder.join("log"),
             look: None,
             is_recorded: true,
+            looked_at_ms: 0,
         };
         fs::write(&ramp.log, "").expect("room");
         let started = ramp.decide(&[], STARTED_MS + 60_000);
-        ramp.look = started.unwrap_or_else(failed(seed));
+        let ramp = started.unwrap_or_else(failed(seed));
         let has_wrong_clock = random.number().is_multiple_of(3);
         let count = 1 + random.number() % 3;
         let servers = (0..count).map(|_| Server {
@@ -132,7 +133,7 @@ impl World {
     fn decisions(&self) -> Decisions {
         decisions(&self.folder.join("state"))
             .unwrap_or_else(failed(self.seed))
-            .0
+            .ramp
     }
 
     /// An hour of connections, each assigned by what its server knows.
@@ -315,9 +316,8 @@ impl World {
                 look: None,
                 ..self.ramp.clone()
             };
-            let look = fresh.decide(&[], STARTED_MS + 3 * HOURS * HOUR_MS);
-            let look = look.unwrap_or_else(failed(self.seed));
-            self.ramp = Ramp { look, ..fresh };
+            let ramp = fresh.decide(&[], STARTED_MS + 3 * HOURS * HOUR_MS);
+            self.ramp = ramp.unwrap_or_else(failed(self.seed));
         }
     }
 
@@ -455,7 +455,7 @@ fn a_ramp_waits_for_the_end_of_a_window_and_starts_then() {
         let arms = ramp.arms().0;
         assert!((arms[0].share - share).abs() < 1e-9, "{hour}: {arms:?}");
         assert!(ramp.goes_on(), "{hour}");
-        let decisions = decisions(&ramp.folder).unwrap_or_else(failed(0)).0;
+        let decisions = decisions(&ramp.folder).unwrap_or_else(failed(0)).ramp;
         assert_eq!(decisions.looks().len(), looks, "{hour}");
     }
     fs::remove_dir_all(&world.folder).expect("it is there");
@@ -497,6 +497,159 @@ async fn an_announced_stop_is_recorded_although_its_file_is_gone() {
     fs::remove_dir_all(&world.folder).expect("it is there");
 }
 
+/// The ramp of a file's options, as a reload reads them.
+#[derive(clap::Parser)]
+struct Options {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// A reload between a stop that cannot be recorded and its record, after its file was removed.
+#[test]
+fn a_reload_keeps_an_announced_stop() {
+    use clap::Parser as _;
+
+    let world = World::new(1_000_002);
+    let file = |name: &str| world.folder.join(name).display().to_string();
+    let (plan, log) = (file("ramp.toml"), file("log"));
+    let options = ["serve", "--experiment", &plan, "--log", &log];
+    let arguments = Options::parse_from(options).arguments;
+    let stop = world.folder.join("state/stop");
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    fs::write(&stop, "enough").expect("room");
+    let before = world.ramp.clone().after_look(steer::now_ms());
+    let before = before.unwrap_or_else(failed(0));
+    fs::remove_file(&stop).expect("it is there");
+    let reloaded = |before: Option<&Ramp>| {
+        let ramp = Ramp::started(&arguments, &Registry::builtin(), before);
+        ramp.unwrap_or_else(failed(0)).expect("a ramp")
+    };
+    let ramp = reloaded(Some(&before));
+    assert!(!ramp.has_arm() && !ramp.is_recorded);
+    assert!(
+        ramp.decision()
+            .is_some_and(|text| text.ends_with("; not recorded"))
+    );
+    assert_eq!(ramp.epoch(), before.epoch());
+    // Of another plan.
+    fs::write(
+        world.folder.join("other.toml"),
+        PLAN.replace("'state'", "'other'"),
+    )
+    .expect("room");
+    let other = file("other.toml");
+    let options = ["serve", "--experiment", &other, "--log", &log];
+    let other = Options::parse_from(options).arguments;
+    let other = Ramp::started(&other, &Registry::builtin(), Some(&ramp));
+    assert!(other.unwrap_or_else(failed(0)).expect("a ramp").has_arm());
+    drop(lock);
+    let recorded = reloaded(Some(&ramp));
+    assert!(!recorded.has_arm() && recorded.is_recorded);
+    assert!(!reloaded(None).has_arm());
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+/// The time of the last look is that of whoever made it.
+#[test]
+fn a_look_that_another_process_prevents_is_none() {
+    let world = World::new(1_000_003);
+    let looked_at = |ramp: &Ramp| ramp.status().expect("it started").looked_at;
+    let now_ms = STARTED_MS + 5 * HOUR_MS;
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    let ramp = world
+        .ramp
+        .clone()
+        .after_look(now_ms)
+        .unwrap_or_else(failed(0));
+    assert_eq!(looked_at(&ramp), STARTED_MS / 1000 + 60);
+    drop(lock);
+    let ramp = ramp.after_look(now_ms).unwrap_or_else(failed(0));
+    assert_eq!(looked_at(&ramp), now_ms / 1000);
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+/// A stop is recorded soon after it can be.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_stop_is_recorded_soon_after_it_can_be() {
+    let world = World::new(1_000_004);
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    let ramping = Ramping::new(Some(world.ramp.clone()));
+    let first = ramping.next().await.unwrap_or_else(failed(0));
+    assert!(first.has_arm());
+    fs::write(world.folder.join("state/stop"), "enough").expect("room");
+    let started = Instant::now();
+    let stopped = ramping.next().await.unwrap_or_else(failed(0));
+    assert!(!stopped.has_arm() && !stopped.is_recorded);
+    assert!(started.elapsed() <= STOP_PERIOD, "{:?}", started.elapsed());
+    let again = ramping.next().await.unwrap_or_else(failed(0));
+    assert!(!again.is_recorded);
+    assert_eq!(again.epoch(), stopped.epoch());
+    drop(lock);
+    let recorded = ramping.next().await.unwrap_or_else(failed(0));
+    assert!(!recorded.has_arm() && recorded.is_recorded);
+    assert!(
+        started.elapsed() < 3 * RETRY_PERIOD,
+        "{:?}",
+        started.elapsed()
+    );
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+#[test]
+fn logs_are_found_by_numbers_and_dates() {
+    let folder = env::temp_dir().join(format!("lastbyte-ramp-logs-{}", std::process::id()));
+    drop(fs::remove_dir_all(&folder));
+    fs::create_dir_all(&folder).expect("room");
+    let log = folder.join("log");
+    let found = || {
+        logs(&log).map(|logs| {
+            let names = logs
+                .iter()
+                .map(|log| log.strip_prefix(&folder).expect("in it"));
+            names
+                .map(|name| name.display().to_string())
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(
+        found().unwrap_or_else(failed(0)),
+        ["log"],
+        "before its first line"
+    );
+    for name in [
+        "log.1",
+        "log.2",
+        "log.2.gz",
+        "log-20261127.zst",
+        "log-20261126-1764288000",
+        "log.old",
+        "log.toml",
+        "log-.gz",
+        "logs.1",
+    ] {
+        fs::write(folder.join(name), "").expect("room");
+    }
+    let mut expected = vec![
+        "log.1",
+        "log.2",
+        "log-20261126-1764288000",
+        "log-20261127.zst",
+    ];
+    assert_eq!(
+        found().unwrap_or_else(failed(0)),
+        expected,
+        "between two lines"
+    );
+    fs::write(&log, "").expect("room");
+    expected.push("log");
+    assert_eq!(found().unwrap_or_else(failed(0)), expected);
+    fs::write(folder.join("log.3.xz"), "").expect("room");
+    assert!(
+        matches!(found(), Err(Failure::Run(why)) if why.contains("log.3.xz`: a rotated log that cannot be read"))
+    );
+    fs::remove_dir_all(&folder).expect("it is there");
+}
+
 /// A look that takes long: its caller looks at certificates meanwhile, and an operator stops the ramp.
 #[tokio::test(flavor = "current_thread")]
 async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_for_it() {
@@ -504,8 +657,9 @@ async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_f
     // The look waits for what is written to it.
     let slow = world.ramp.log.clone();
     fs::remove_file(&slow).expect("it is there");
-    let made = std::process::Command::new("mkfifo").arg(&slow).status();
-    assert!(made.is_ok_and(|status| status.success()));
+    // Without a process, which would have the locks of other tests for a moment.
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &slow, kind, rustix::fs::Mode::RWXU, 0).expect("a pipe");
     let writer = fs::File::options().read(true).write(true).open(&slow);
     let writer = writer.expect("a pipe");
     let ramping = Ramping::new(Some(world.ramp.clone()));

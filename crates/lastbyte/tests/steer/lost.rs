@@ -1,0 +1,286 @@
+//! Decisions that are lost, and files that are not what they should be: no share grows, and the file `stop` takes the arm away.
+
+use std::{fs, process::Command};
+
+use super::{
+    FIRST, Ramp,
+    serving::{lastbyte, stderr},
+};
+
+const WITHOUT_ARM: &str = "name = \"new\"\nspec = \"rapid-start\"\nshare = 0\n";
+
+/// A ramp that harm ended, and its decisions.
+fn harmed(name: &str) -> (Ramp, String) {
+    let mut ramp = Ramp::new(name);
+    for _ in 0..2 {
+        ramp.hour(FIRST, 0.1, 1.5);
+    }
+    assert_eq!(ramp.look()["action"], "stop-harm");
+    let path = ramp.folder.join("state/decisions.ndjson");
+    let decisions = fs::read_to_string(path).expect("decisions");
+    (ramp, decisions)
+}
+
+fn stop(ramp: &Ramp) {
+    fs::write(ramp.folder.join("state/stop"), "enough").expect("room");
+}
+
+#[test]
+fn an_end_that_was_cut_off_does_not_bring_the_arm_back() {
+    let (mut ramp, decisions) = harmed("steer-end-cut-off");
+    let path = ramp.folder.join("state/decisions.ndjson");
+    let (first, _) = decisions.split_once('\n').expect("two");
+    fs::write(&path, format!("{first}\n")).expect("room");
+    let expected = "`state/experiment.toml` is of epoch 1599996601, and the last decision is of epoch 1599996600 (expected the decision that it follows";
+    for arguments in [&["log"][..], &["log", "--verify"], &[]] {
+        ramp.refused(arguments, expected);
+    }
+    assert!(
+        ramp.experiment().contains(WITHOUT_ARM),
+        "{}",
+        ramp.experiment()
+    );
+    // The file is lost, too: servers that had it wrote lines.
+    ramp.hour(FIRST + 1, 0.0, 1.0);
+    fs::remove_file(ramp.folder.join("state/experiment.toml")).expect("it is there");
+    let expected = "the logs have lines of epoch 1599996601, and the last decision is of epoch 1599996600 (expected all decisions";
+    ramp.refused(&["log"], expected);
+    let verified = ramp.steer(&["log", "--verify"]);
+    let printed = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(
+        printed.contains("the logs have lines of epoch 1599996601, whose decision is missing"),
+        "{printed}"
+    );
+    let partial = ["steer", "--partial", "log", "--plan", "ramp.toml"];
+    let state = lastbyte(&ramp.folder, &partial);
+    fs::write(ramp.folder.join("log.state"), state.stdout).expect("room");
+    ramp.refused(&["--merge", "log.state"], expected);
+    stop(&ramp);
+    let output = ramp.steer(&["log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(ramp.decisions()[1]["action"], "stopped");
+    assert!(
+        ramp.experiment().contains(WITHOUT_ARM),
+        "{}",
+        ramp.experiment()
+    );
+}
+
+/// A stop, with the plan, with another, and without one.
+#[test]
+fn a_stop_without_readable_decisions_takes_the_arm_away() {
+    for (number, (decisions, plan)) in [
+        (None, true),
+        (Some(""), true),
+        (Some("{\"look\":0,"), true),
+        (Some("none\n"), true),
+        (None, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let ramp = Ramp::new(&format!("steer-stop-alone-{number}"));
+        let path = ramp.folder.join("state/decisions.ndjson");
+        match decisions {
+            Some(text) => fs::write(&path, text).expect("room"),
+            None => fs::remove_file(&path).expect("it is there"),
+        }
+        if !plan {
+            fs::remove_file(ramp.folder.join("ramp.toml")).expect("it is there");
+        }
+        stop(&ramp);
+        for _ in 0..2 {
+            let output = ramp.steer(&["missing"]);
+            let error = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{error}");
+            assert!(
+                error.contains("the arm has no connections in `state/experiment.toml` now, which is not recorded"),
+                "{error}"
+            );
+            let text = ramp.experiment();
+            assert!(
+                text.contains(WITHOUT_ARM) && text.contains("epoch = 1599996601\n"),
+                "{text}"
+            );
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), decisions);
+        }
+        fs::remove_file(ramp.folder.join("state/stop")).expect("it is there");
+        if plan {
+            let output = ramp.steer(&["log"]);
+            assert!(!output.status.success(), "{}", stderr(&output));
+            assert!(ramp.experiment().contains(WITHOUT_ARM), "it stays");
+        }
+    }
+}
+
+/// A disk without room for a line, and without room for any file.
+#[test]
+fn a_stop_on_a_full_disk_takes_the_arm_away() {
+    let ramp = Ramp::new("steer-stop-full");
+    let path = ramp.folder.join("state/decisions.ndjson");
+    stop(&ramp);
+    let at_start = ramp.experiment();
+    let len = fs::metadata(&path).expect("a file").len();
+    for limit in [len, 0] {
+        fs::write(ramp.folder.join("state/experiment.toml"), &at_start).expect("room");
+        // What is overwritten in place may be as long as it was.
+        let in_place = if limit == 0 {
+            at_start.len() as u64
+        } else {
+            limit
+        };
+        let full = Command::new("prlimit")
+            .arg(format!("--fsize={in_place}"))
+            .args([
+                "env",
+                "--ignore-signal=XFSZ",
+                env!("CARGO_BIN_EXE_lastbyte"),
+            ])
+            .args(["steer", "--plan", "ramp.toml", "--state", "state"])
+            .current_dir(&ramp.folder)
+            .output()
+            .expect("`prlimit` runs");
+        let error = stderr(&full);
+        assert_eq!(full.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains("cannot write `state/decisions.ndjson`"),
+            "{error}"
+        );
+        assert!(error.contains("which is not recorded"), "{error}");
+        assert!(
+            ramp.experiment().contains(WITHOUT_ARM),
+            "{}",
+            ramp.experiment()
+        );
+        assert_eq!(ramp.decisions().len(), 1);
+    }
+    // It is not forgotten when its file is gone, and recorded once there is room.
+    fs::remove_file(ramp.folder.join("state/stop")).expect("it is there");
+    ramp.refused(&["log"], "(expected the decision that it follows");
+    stop(&ramp);
+    let output = ramp.steer(&[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(ramp.decisions()[1]["action"], "stopped");
+}
+
+/// Overwriting needs no room on the disk: nothing else has any.
+#[test]
+fn a_stop_on_a_disk_without_a_free_byte_takes_the_arm_away() {
+    let ramp = Ramp::new("steer-stop-no-byte");
+    let can_mount = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"])
+        .output();
+    if !can_mount.is_ok_and(|output| output.status.success()) {
+        lastbyte_testkit::skip("no file system can be mounted");
+        return;
+    }
+    let state = ramp.folder.join("state");
+    stop(&ramp);
+    // The last page of the decisions has no room for another one.
+    let path = state.join("decisions.ndjson");
+    let mut look = ramp.decisions().remove(0);
+    look["rule"] = "x"
+        .repeat(8192 - 100 - fs::metadata(&path).expect("a file").len() as usize)
+        .into();
+    fs::write(&path, format!("{look}\n")).expect("room");
+    fs::rename(&state, ramp.folder.join("outside")).expect("a name");
+    fs::create_dir(&state).expect("room");
+    let script = "mount -t tmpfs -o size=64k none state && cp outside/* state/ \
+        && (cat /dev/zero >state/filler 2>/dev/null; true); \
+        \"$0\" steer log --plan ramp.toml --state state; code=$?; \
+        rm -rf left; mkdir left; cp state/*.* left/; exit $code";
+    let output = Command::new("unshare")
+        .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_lastbyte")])
+        .current_dir(&ramp.folder)
+        .output()
+        .expect("`unshare` runs");
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("No space left on device") && error.contains("which is not recorded"),
+        "{error}"
+    );
+    let left = fs::read_to_string(ramp.folder.join("left/experiment.toml")).expect("a file");
+    assert!(left.contains(WITHOUT_ARM), "{left}");
+}
+
+/// Opening a pipe waits for another process.
+#[test]
+fn pipes_in_place_of_files_are_refused() {
+    for name in ["lock", "decisions.ndjson", "experiment.toml"] {
+        let ramp = Ramp::new(&format!("steer-pipe-{name}"));
+        let path = ramp.folder.join("state").join(name);
+        fs::remove_file(&path).expect("it is there");
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        for arguments in [&["log"][..], &["log", "--verify"]] {
+            let output = Command::new("timeout")
+                .args(["60", env!("CARGO_BIN_EXE_lastbyte"), "steer"])
+                .args(["--plan", "ramp.toml", "--state", "state"])
+                .args(arguments)
+                .current_dir(&ramp.folder)
+                .output()
+                .expect("`timeout` runs");
+            let error = stderr(&output);
+            // To verify decisions needs no lock.
+            if name != "lock" || arguments.len() == 1 {
+                let expected = format!("`state/{name}`: not a regular file (expected one)");
+                assert!(error.contains(&expected), "{error}");
+                assert_eq!(output.status.code(), Some(1), "{error}");
+            }
+        }
+        if name == "experiment.toml" {
+            stop(&ramp);
+            let output = ramp.steer(&[]);
+            assert!(output.status.success(), "{}", stderr(&output));
+            assert!(
+                ramp.experiment().contains(WITHOUT_ARM),
+                "{}",
+                ramp.experiment()
+            );
+        }
+    }
+}
+
+/// A server that was killed while it wrote, and others that go on.
+#[test]
+fn a_torn_line_is_left_out_and_many_hold_the_ramp() {
+    let mut ramp = Ramp::new("steer-torn-line");
+    for _ in 0..2 {
+        ramp.hour(FIRST, 0.1, 0.85);
+    }
+    let whole = ramp.log.clone();
+    let torn = |count: usize| {
+        let mut lines: Vec<&str> = whole.lines().collect();
+        for line in lines.iter_mut().skip(7).step_by(100).take(count) {
+            *line = &line[..line.len() / 2];
+        }
+        lines.join("\n") + "\n"
+    };
+    fs::write(ramp.folder.join("log"), torn(10)).expect("room");
+    let output = ramp.steer(&["log"]);
+    let error = stderr(&output);
+    assert!(
+        error.contains("skipped 10 lines that are not JSON; the first: log: "),
+        "{error}"
+    );
+    let held = ramp.decisions().pop().expect("a look");
+    assert_eq!(held["action"], "hold", "{held}");
+    assert!(
+        held["rule"]
+            .as_str()
+            .is_some_and(|rule| rule
+                .starts_with("0 lines of the future and 10 that are not JSON, else ramp: ")),
+        "{held}"
+    );
+    let verified = ramp.steer(&["log", "--verify"]);
+    assert!(
+        verified.status.success(),
+        "{}",
+        String::from_utf8_lossy(&verified.stdout)
+    );
+    fs::write(ramp.folder.join("log"), torn(2) + "{\"torn").expect("room");
+    let output = ramp.steer(&["log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(ramp.decisions().pop().expect("a look")["action"], "ramp");
+}
