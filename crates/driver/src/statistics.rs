@@ -19,6 +19,8 @@ pub struct Statistics {
     pub sends_blocked: u64,
     /// Datagrams larger than the interface's MTU, such as probes for a larger datagram size.
     pub too_large: u64,
+    /// Datagrams that the system had no room for, which are lost.
+    pub datagrams_dropped: u64,
     /// Sending system calls that failed for another reason.
     pub send_errors: u64,
     /// Datagrams received here that belong to another worker.

@@ -404,6 +404,8 @@ impl<A: Application> Worker<A> {
                 return false;
             }
             Err(SendError::TooLarge) => self.statistics.too_large += datagrams,
+            // Loss recovery and congestion control react to it as to a loss on the path.
+            Err(SendError::Dropped) => self.statistics.datagrams_dropped += datagrams,
             Err(SendError::Failed(error)) => {
                 self.statistics.send_errors += 1;
                 self.engine.on_send_error(now, &transmit.path, &error);

@@ -1,4 +1,4 @@
-//! Error codes of HTTP/3, QPACK and HTTP datagrams (RFC 9114 §8.1, RFC 9204 §6, RFC 9297 §5.2).
+//! Error codes of HTTP/3 and QPACK (RFC 9114 §8.1, RFC 9204 §6).
 
 use core::fmt;
 
@@ -66,8 +66,6 @@ codes! {
     QPACK_ENCODER_STREAM_ERROR = 0x201, "QPACK_ENCODER_STREAM_ERROR";
     /// An instruction on the decoder stream could not be interpreted.
     QPACK_DECODER_STREAM_ERROR = 0x202, "QPACK_DECODER_STREAM_ERROR";
-    /// A datagram, or a capsule with one, could not be parsed.
-    DATAGRAM_ERROR = 0x33, "H3_DATAGRAM_ERROR";
 }
 
 impl Code {

@@ -26,9 +26,6 @@ pub struct Config {
     pub qpack_encoder_blocked_streams: u16,
     /// Whether a server accepts extended CONNECT: `SETTINGS_ENABLE_CONNECT_PROTOCOL` (RFC 9220). Default: no.
     pub extended_connect: bool,
-    /// Whether HTTP datagrams are accepted: `SETTINGS_H3_DATAGRAM` (RFC 9297). Default: no. The transport's
-    /// `max_datagram_frame_size` must then be set too.
-    pub datagrams: bool,
     /// The seed of the reserved settings and frames that are sent, so that peers keep ignoring unknown ones (RFC 9114 §7.2.8).
     /// Default: 0; `None` to send none.
     pub grease: Option<u64>,
@@ -120,7 +117,6 @@ impl Default for Config {
             qpack_encoder_capacity: 4096,
             qpack_encoder_blocked_streams: 4,
             extended_connect: false,
-            datagrams: false,
             grease: Some(0),
             limits: Limits::default(),
         }

@@ -13,12 +13,10 @@
 //! | `priorities` | the order in which responses are sent (RFC 9218) |
 //! | `shutdown` | GOAWAY, in both directions |
 //! | `stalls` | requests whose clients neither read nor send |
-//! | `datagrams` | HTTP datagrams (RFC 9297) |
 //! | `shared`, `statistics` | state that they share |
 
 mod control;
 mod critical;
-mod datagrams;
 mod priorities;
 mod receive;
 mod receiving;
@@ -169,7 +167,7 @@ impl Connection {
                 self.read_arrived(transport, id);
             } else if let Some(event) = transport.poll_stream_event() {
                 self.on_stream_event(transport, event);
-            } else if !self.take_datagram(transport) {
+            } else {
                 break;
             }
         }

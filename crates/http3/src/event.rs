@@ -99,13 +99,6 @@ pub enum Event {
         /// The priority.
         priority: Priority,
     },
-    /// An HTTP datagram (RFC 9297 §2).
-    Datagram {
-        /// The request that it belongs to.
-        stream: StreamId,
-        /// Its payload.
-        payload: Vec<u8>,
-    },
     /// The peer is shutting down (RFC 9114 §5.2). Client: requests on streams from `id` on are reset with
     /// `REQUEST_REJECTED`, and no more can be sent. Server: `id` is a push ID and has no effect.
     GoAway {

@@ -1,4 +1,4 @@
-//! Settings (RFC 9114 §7.2.4, RFC 9204 §5, RFC 9220 §3, RFC 9297 §2.1.1).
+//! Settings (RFC 9114 §7.2.4, RFC 9204 §5, RFC 9220 §3).
 //!
 //! Owns the settings of one end, their frame payload, and the checks after 0-RTT was sent with remembered settings.
 
@@ -20,8 +20,6 @@ pub struct Settings {
     pub qpack_blocked_streams: u64,
     /// Whether it supports extended CONNECT (RFC 9220 §3).
     pub enable_connect_protocol: bool,
-    /// Whether it supports HTTP datagrams (RFC 9297 §2.1.1).
-    pub h3_datagram: bool,
 }
 
 impl Default for Settings {
@@ -31,7 +29,6 @@ impl Default for Settings {
             qpack_max_table_capacity: 0,
             qpack_blocked_streams: 0,
             enable_connect_protocol: false,
-            h3_datagram: false,
         }
     }
 }
@@ -40,7 +37,6 @@ const QPACK_MAX_TABLE_CAPACITY: u64 = 0x1;
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 const QPACK_BLOCKED_STREAMS: u64 = 0x7;
 const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
-const H3_DATAGRAM: u64 = 0x33;
 
 /// Why a SETTINGS frame is invalid.
 const fn wrong(reason: &'static str) -> ConnectionError {
@@ -78,7 +74,6 @@ impl Settings {
             flag(self.enable_connect_protocol),
             0,
         );
-        put(H3_DATAGRAM, flag(self.h3_datagram), 0);
         if let Some((id, value)) = grease {
             put(id.get(), value.get(), VarInt::MAX.get());
         }
@@ -123,7 +118,6 @@ impl Settings {
                 ENABLE_CONNECT_PROTOCOL => {
                     settings.enable_connect_protocol = flag_of(value)?;
                 }
-                H3_DATAGRAM => settings.h3_datagram = flag_of(value)?,
                 0x0 | 0x2..=0x5 => return Err(wrong("a setting of HTTP/2")),
                 _ => unknown += 1,
             }
@@ -137,7 +131,6 @@ impl Settings {
         if self.max_field_section_size < remembered.max_field_section_size
             || self.qpack_blocked_streams < remembered.qpack_blocked_streams
             || (remembered.enable_connect_protocol && !self.enable_connect_protocol)
-            || (remembered.h3_datagram && !self.h3_datagram)
         {
             return Err(wrong("a setting is lower than when 0-RTT was agreed on"));
         }

@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use lastbyte_quic::{
     Stage, Time,
-    datagram::DatagramError,
     stream::{Priority, Progress, Read, ReadError, Source, StreamEvent, UnknownStream, WriteError},
 };
 use lastbyte_wire::{Direction, StreamId, VarInt};
@@ -100,9 +99,6 @@ pub trait Transport {
     /// Initial credit of our unidirectional streams, in bytes; zero before it is known.
     fn initial_unidirectional_credit(&self) -> u64;
 
-    /// Whether the peer supports datagrams; `None` before it is known.
-    fn peer_takes_datagrams(&self) -> Option<bool>;
-
     /// Whether the handshake is incomplete on this side.
     fn is_handshaking(&self) -> bool;
 
@@ -114,16 +110,6 @@ pub trait Transport {
 
     /// Closes the connection with an application error code.
     fn close(&mut self, now: Time, code: u64);
-
-    /// The next datagram received (RFC 9221).
-    fn receive_datagram(&mut self) -> Option<Vec<u8>>;
-
-    /// Sends a datagram (RFC 9221), which is never retransmitted.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`DatagramError`] if it cannot be sent; it is dropped.
-    fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError>;
 }
 
 impl Transport for lastbyte_quic::Connection {
@@ -193,11 +179,6 @@ impl Transport for lastbyte_quic::Connection {
             .map_or(0, |peer| peer.initial_max_stream_data_uni.get())
     }
 
-    fn peer_takes_datagrams(&self) -> Option<bool> {
-        let peer = self.peer_parameters()?;
-        Some(peer.max_datagram_frame_size.get() > 0)
-    }
-
     fn is_handshaking(&self) -> bool {
         self.stage() == Stage::Handshaking
     }
@@ -212,13 +193,5 @@ impl Transport for lastbyte_quic::Connection {
 
     fn close(&mut self, now: Time, code: u64) {
         self.close(now, code);
-    }
-
-    fn receive_datagram(&mut self) -> Option<Vec<u8>> {
-        self.receive_datagram()
-    }
-
-    fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
-        self.send_datagram(data)
     }
 }

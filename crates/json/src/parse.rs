@@ -176,6 +176,8 @@ impl<'a, B: Build> Parser<'a, B> {
         if rest.is_empty() {
             return Self::fail(self.at, "unexpected end of input");
         }
+        // A byte order mark shows nothing.
+        let shown = shown.replace('\u{feff}', "\\u{feff}");
         Self::fail(self.at, format!("unexpected character: '{shown}'"))
     }
 

@@ -137,7 +137,9 @@ pub fn read(bytes: &[u8], is_anonymous: bool) -> Result<Recording, HarError> {
     for tree in entries {
         match Entry::read(tree) {
             Ok(entry) => {
-                let page = tree.get("pageref").text().unwrap_or("");
+                // Without a page of its own, as of a service worker: that of the request before it.
+                let page = tree.get("pageref").text();
+                let page = page.or(order.last().copied()).unwrap_or("");
                 by_page
                     .entry(page)
                     .or_insert_with(|| {
@@ -208,11 +210,7 @@ impl<'a> Entry<'a> {
             return Err("not HTTP");
         }
         let authority = rest.split(['/', '?']).next().unwrap_or("");
-        let host = authority
-            .rsplit('@')
-            .next()
-            .unwrap_or("")
-            .to_ascii_lowercase();
+        let host = host_of(&scheme.to_ascii_lowercase(), authority);
         if host.is_empty() || host.len() > 255 {
             return Err("no host in the URL");
         }
@@ -716,6 +714,14 @@ fn connection(tree: &Tree) -> Option<String> {
         .text()
         .filter(|text| !text.is_empty());
     connection.filter(|_| is_chromium).map(str::to_owned)
+}
+
+/// The host that a client of this authority connects to: without user, default port (RFC 3986 §6.2.3) and final dot.
+fn host_of(scheme: &str, authority: &str) -> String {
+    let host = authority.rsplit('@').next().unwrap_or("");
+    let port = if scheme == "https" { ":443" } else { ":80" };
+    let host = host.strip_suffix(port).unwrap_or(host);
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
 /// The part of a host name under which sites are registered (assumed: the last two labels, or three after a short second-level

@@ -53,7 +53,8 @@ impl Bounds {
 
 /// A text that grows within bounds, which are checked from time to time.
 pub(crate) struct Growth<'a> {
-    bounds: &'a Bounds,
+    /// `None` for a text that is cut after [`GROWTH`].
+    bounds: Option<&'a Bounds>,
     /// Its length at the last check.
     checked: usize,
 }
@@ -65,8 +66,24 @@ impl<'a> Growth<'a> {
     /// Of a text of this length.
     pub(crate) const fn of(bounds: &'a Bounds, len: usize) -> Self {
         Self {
-            bounds,
+            bounds: Some(bounds),
             checked: len,
+        }
+    }
+
+    /// Of a message, which is cut.
+    pub(crate) const fn of_message() -> Self {
+        Self {
+            bounds: None,
+            checked: 0,
+        }
+    }
+
+    /// Of another text, with the same bounds.
+    pub(crate) const fn of_another(&self) -> Self {
+        Self {
+            bounds: self.bounds,
+            checked: 0,
         }
     }
 
@@ -77,7 +94,10 @@ impl<'a> Growth<'a> {
             return Ok(());
         }
         self.checked = len;
-        self.bounds.check(0)
+        match self.bounds {
+            Some(bounds) => bounds.check(0),
+            None => Err(error(Class::NoMemoryError, "the message is too long")),
+        }
     }
 }
 

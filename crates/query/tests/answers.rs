@@ -267,6 +267,12 @@ fn rows_that_are_not_lines_are_refused_with_the_option_that_reads_them() {
         let (_, reported, _) = read(rows, &skipping);
         assert!(reported.contains(&hint), "{rows:?}: {reported}");
     }
+    // A byte order mark shows nothing.
+    let (_, reported, _) = read("\u{feff}{\"a\":1}\n", &Options::default());
+    assert!(
+        reported.contains("unexpected character: '\\u{feff}{\"a\":1}'"),
+        "{reported}"
+    );
     for rows in [
         "{\"a\":}\n",
         "{\"a\":1}x\n",

@@ -327,6 +327,69 @@ fn a_row_that_is_printed_or_handed_over_obeys_the_memory_limit() {
     }
 }
 
+/// The same values, made into a text or an Array by a method or a form of the language.
+#[test]
+fn what_a_value_becomes_obeys_the_memory_limit_while_it_is_made() {
+    for (interrupts, form) in [false, true].into_iter().flat_map(|interrupts| {
+        [
+            "x.inspect",
+            "x.to_s",
+            "{a: x}.to_s",
+            "x.each.inspect",
+            "x.each_slice(2).to_s",
+            "x.flatten",
+            "x.join",
+            "x * \", \"",
+            "\"#{x}\"",
+            "\"a\".gsub(/a/) { x }",
+            "\"a\".gsub(/a/, {\"a\" => x})",
+            "format(\"%s\", x)",
+            "format(\"%p\", x)",
+            "format(\"%{x}\", {x: x})",
+            "String(x)",
+            "(begin; raise StandardError.new(x); rescue => e; e.message; end)",
+        ]
+        .map(move |form| (interrupts, form))
+    }) {
+        static ENDED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+        ENDED.store(false, Ordering::Relaxed);
+        let options = Options {
+            interrupt: Some(Arc::clone(&ENDED)),
+            memory: Some(Memory {
+                bytes_max: 1,
+                used: if interrupts {
+                    || {
+                        ENDED.store(true, Ordering::Relaxed);
+                        None
+                    }
+                } else {
+                    || Some(2)
+                },
+            }),
+            threads: 1,
+            ..Options::default()
+        };
+        let query = format!("(x = [1]; 60.times {{ x = [x, x] }}; {form}; 0)");
+        let (out, errors) = run(&query, "1\n", options);
+        assert_eq!(out, "", "{form}");
+        if !interrupts {
+            assert!(errors.contains("NoMemoryError"), "{form}: {errors}");
+        }
+    }
+}
+
+/// A message is about a value, and need not have all of it.
+#[test]
+fn the_value_in_a_message_is_cut() {
+    for form in ["Integer(x)", "[1].first(x)"] {
+        let query = format!("(x = [1]; 60.times {{ x = [x, x] }}; {form})");
+        let (out, errors) = run(&query, "1\n", options(1, None));
+        assert_eq!(out, "", "{form}");
+        assert!(errors.contains("Error"), "{form}: {} bytes", errors.len());
+        assert!(errors.len() < 3 << 20, "{form}: {} bytes", errors.len());
+    }
+}
+
 static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 #[test]

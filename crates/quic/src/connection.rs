@@ -77,7 +77,6 @@ use crate::{
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     close::{Close, CloseReason, CloseState},
     crypto::{Keys, Session, SessionError},
-    datagram::{DatagramError, Datagrams},
     flood::FloodGuard,
     idle::IdleTimer,
     path::Amplification,
@@ -322,43 +321,13 @@ impl Connection {
 
     /// Sets the listener for trace events.
     pub fn set_trace(&mut self, mut trace: Box<dyn Trace>) {
-        if let Some(ids) = self.handshake.first_ids() {
-            trace.on_event(self.handshake.started_at(), &trace::Event::Started(ids));
+        if let Some(original_destination) = self.handshake.original_destination() {
+            let event = trace::Event::Started {
+                original_destination,
+            };
+            trace.on_event(self.handshake.started_at(), &event);
         }
         self.tracer.set_listener(trace);
-    }
-
-    /// The next datagram received (RFC 9221).
-    pub fn receive_datagram(&mut self) -> Option<Vec<u8>> {
-        self.sources.datagrams.receive()
-    }
-
-    /// Sends a datagram (RFC 9221), which is never retransmitted.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`DatagramError`] if it cannot be sent; it is dropped.
-    pub fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
-        let room = self.frame_room();
-        self.sources.datagrams.send(data, room)
-    }
-
-    /// The longest datagram that can be sent now; `None` if the peer accepts none.
-    #[must_use]
-    pub fn datagram_len_max(&self) -> Option<usize> {
-        self.sources.datagrams.len_max(self.frame_room())
-    }
-
-    /// Datagrams in and out.
-    #[must_use]
-    pub const fn datagrams(&self) -> &Datagrams {
-        &self.sources.datagrams
-    }
-
-    /// Room for frames in a 1-RTT packet with the longest packet number.
-    fn frame_room(&self) -> usize {
-        let header = 1 + self.sources.peer_ids.current().len() + 4;
-        usize::from(self.paths.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
     }
 
     /// The session of the handshake: ALPN, server name, certificate.

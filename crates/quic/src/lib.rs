@@ -112,7 +112,6 @@ pub mod connection;
 pub mod crypto;
 #[doc(hidden)]
 pub mod crypto_stream;
-pub mod datagram;
 pub mod endpoint;
 #[doc(hidden)]
 pub mod flood;

@@ -62,8 +62,6 @@ pub enum Receipt {
     Path,
     /// PING: carries nothing.
     Ping,
-    /// DATAGRAM: never retransmitted.
-    Datagram,
 }
 
 impl Receipt {

@@ -143,6 +143,7 @@ frame_kinds! {
     TransportClose "transport_close",
     ApplicationClose "application_close",
     HandshakeDone "handshake_done",
+    // Never counted: RFC 9221 is not implemented. Present for the keys of the connection log, which are H2O's.
     Datagram "datagram",
     AckFrequency "ack_frequency",
     ImmediateAck "immediate_ack",
@@ -181,7 +182,6 @@ impl FrameKind {
                 CloseCause::Application { .. } => Self::ApplicationClose,
             },
             Frame::HandshakeDone(_) => Self::HandshakeDone,
-            Frame::Datagram(_) => Self::Datagram,
             Frame::AckFrequency(_) => Self::AckFrequency,
             Frame::ImmediateAck(_) => Self::ImmediateAck,
         }
@@ -208,7 +208,6 @@ impl FrameKind {
             Receipt::AckFrequency(_) => Self::AckFrequency,
             Receipt::Path => return None,
             Receipt::Ping => Self::Ping,
-            Receipt::Datagram => Self::Datagram,
         })
     }
 }

@@ -21,7 +21,10 @@ pub trait Trace: Send {
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The connection has started. The first event, if the listener is set before the handshake is confirmed.
-    Started(FirstIds),
+    Started {
+        /// The destination connection ID of the client's first packet, which both ends know.
+        original_destination: ConnectionId,
+    },
     /// A packet was sent.
     PacketSent(Packet<'a>),
     /// A packet was received and opened.
@@ -127,17 +130,6 @@ pub enum LossTrigger {
     ReorderingThreshold,
     /// Time threshold (§6.1.2).
     TimeThreshold,
-}
-
-/// Connection IDs of the first packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FirstIds {
-    /// The destination connection ID of the client's first packet, which both ends know.
-    pub original_destination: ConnectionId,
-    /// The source connection ID of this endpoint's first packet.
-    pub local: ConnectionId,
-    /// The source connection ID of the peer's first packet, once that is known.
-    pub remote: Option<ConnectionId>,
 }
 
 /// The state of a path.

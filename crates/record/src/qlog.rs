@@ -110,8 +110,11 @@ impl<W: Write> Qlog<W> {
         let Some(mut header) = self.header.take() else {
             return;
         };
-        if let Some(Event::Started(ids)) = first {
-            header.group_id = ids.original_destination.to_string();
+        if let Some(Event::Started {
+            original_destination,
+        }) = first
+        {
+            header.group_id = original_destination.to_string();
         }
         self.write_header(&header);
         self.put();
@@ -288,7 +291,6 @@ impl<W: Write> Qlog<W> {
                     of.initial_max_streams_bidi.get(),
                 )
                 .integer("initial_max_streams_uni", of.initial_max_streams_uni.get())
-                .integer("max_datagram_frame_size", of.max_datagram_frame_size.get())
                 .boolean("grease_quic_bit", of.grease_quic_bit);
         });
     }

@@ -59,7 +59,6 @@ pub(crate) fn client(handshake: Handshake, server: &http3::Config) -> http3::Con
         qpack_max_table_capacity: server.qpack_table_capacity.into(),
         qpack_blocked_streams: server.qpack_blocked_streams.into(),
         enable_connect_protocol: server.extended_connect,
-        h3_datagram: server.datagrams,
     })
 }
 

@@ -71,6 +71,21 @@ pub struct Transmit<'a> {
 }
 
 /// Datagrams could not be sent.
+///
+/// | `errno` of `sendmsg` | cause | result |
+/// |---|---|---|
+/// | `EAGAIN` | the socket's send buffer is full | [`Full`](Self::Full): the rest waits until the socket is writable |
+/// | `ENOBUFS`, `ENOMEM` | a queue of the interface is full, or the system has no memory; no event follows when that ends | [`Dropped`](Self::Dropped): lost, like datagrams that a router drops |
+/// | `EMSGSIZE` | a datagram exceeds the MTU of the interface or of the route | [`TooLarge`](Self::TooLarge): lost, as path MTU discovery expects |
+/// | `EIO`, `EINVAL` with several datagrams | the interface does not support GSO | no error: they are sent one by one, from then on |
+/// | `EINTR` | a signal | no error: repeated |
+/// | `EPERM` | a packet filter (netfilter) dropped a datagram | [`Failed`](Self::Failed) |
+/// | `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN` | no route, or the interface is down | `Failed` |
+/// | `EADDRNOTAVAIL`, `EINVAL` | the source address is no longer one of this host | `Failed` |
+/// | any other | | `Failed` |
+///
+/// None of them ends the socket: a later datagram may pass. With `Dropped`, `TooLarge` and `Failed`, datagrams after the one
+/// that failed are not sent either.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The send buffer is full. Datagrams before this offset have been sent; retry from there when the socket is
@@ -83,9 +98,24 @@ pub enum SendError {
     /// The datagrams exceed the MTU of the interface, or the path MTU known to the kernel.
     #[error("the datagram is larger than the path's MTU")]
     TooLarge,
+    /// The system had no room for the datagrams: they are lost.
+    #[error("the system has no room for the datagram")]
+    Dropped,
     /// Another error, possibly temporary: no route, a firewall, an interface that is down.
     #[error("cannot send: {0}")]
     Failed(io::Error),
+}
+
+impl SendError {
+    /// The meaning of an error of `sendmsg`.
+    fn of(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            _ if error.kind() == io::ErrorKind::WouldBlock => Self::Full { sent: 0 },
+            Some(libc::ENOBUFS | libc::ENOMEM) => Self::Dropped,
+            _ if quinn_udp::is_msg_size_err(&error) => Self::TooLarge,
+            _ => Self::Failed(error),
+        }
+    }
 }
 
 /// A UDP socket.
@@ -159,23 +189,12 @@ impl Socket {
     /// Returns a [`SendError`] if a datagram could not be sent. If several system calls are needed, some datagrams may
     /// have been sent before.
     pub fn send(&self, transmit: &Transmit<'_>) -> Result<(), SendError> {
-        let segment_len = transmit.segment_len.max(1);
-        let mut rest = transmit.bytes;
-        while !rest.is_empty() {
-            let segments = self.state.max_gso_segments();
-            let len = rest.len().min(segment_len.saturating_mul(segments));
-            match self.send_at_once(&rest[..len], transmit) {
-                Ok(()) => rest = &rest[len..],
-                // The interface does not support GSO: send one by one.
-                Err(SendError::Failed(_)) if segments > self.state.max_gso_segments() => {}
-                Err(SendError::Full { .. }) => {
-                    let sent = transmit.bytes.len() - rest.len();
-                    return Err(SendError::Full { sent });
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        send_in_parts(
+            transmit.bytes,
+            transmit.segment_len.max(1),
+            || self.state.max_gso_segments(),
+            |bytes| self.send_at_once(bytes, transmit),
+        )
     }
 
     fn send_at_once(&self, bytes: &[u8], transmit: &Transmit<'_>) -> Result<(), SendError> {
@@ -192,11 +211,7 @@ impl Socket {
         };
         self.state
             .try_send((&self.io).into(), &message)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::WouldBlock => SendError::Full { sent: 0 },
-                _ if quinn_udp::is_msg_size_err(&error) => SendError::TooLarge,
-                _ => SendError::Failed(error),
-            })
+            .map_err(SendError::of)
     }
 
     /// Converts an address to the address family of this socket.
@@ -228,16 +243,7 @@ impl Socket {
             .recv((&self.io).into(), &mut slices, &mut batch.metas)
         {
             Ok(filled) => batch.filled = filled,
-            // An ICMP error for an earlier datagram does not concern this call.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock
-                        | io::ErrorKind::ConnectionRefused
-                        | io::ErrorKind::ConnectionReset
-                        | io::ErrorKind::HostUnreachable
-                        | io::ErrorKind::NetworkUnreachable
-                ) => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(batch.filled)
@@ -248,6 +254,43 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.io.as_fd()
     }
+}
+
+/// Whether later calls of `recvmsg` may succeed: nothing was received, the system has no memory for it now, or an ICMP error for an
+/// earlier datagram was reported, which does not concern this call.
+fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+    ) || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::ENOBUFS))
+}
+
+/// Sends datagrams, as many per call of `transmit` as `segments` permits at that time.
+fn send_in_parts(
+    bytes: &[u8],
+    segment_len: usize,
+    segments: impl Fn() -> usize,
+    mut transmit: impl FnMut(&[u8]) -> Result<(), SendError>,
+) -> Result<(), SendError> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let rest = &bytes[sent..];
+        let permitted = segments();
+        let len = rest.len().min(segment_len.saturating_mul(permitted));
+        match transmit(&rest[..len]) {
+            Ok(()) => sent += len,
+            // The interface does not support GSO: send one by one.
+            Err(SendError::Failed(_)) if permitted > segments() => {}
+            Err(SendError::Full { .. }) => return Err(SendError::Full { sent }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Creates a socket with all options that must be set before it is bound.

@@ -1,18 +1,17 @@
-//! Frames (RFC 9000 §12.4, §19; RFC 9221; draft-ietf-quic-ack-frequency), one file per frame.
+//! Frames (RFC 9000 §12.4, §19; draft-ietf-quic-ack-frequency), one file per frame.
 //!
 //! [`Frames`] iterates over the payload of a packet, and [`Frame::decode`] decodes a single frame. Both borrow from the
 //! payload and do not allocate. Decoded frames satisfy every rule that can be checked on the frame alone. Whether a
 //! stream exists or an extension was negotiated is checked by the transport.
 //!
-//! To send, create the frame's type and [`Encode`] it. Bulk data can be written in place: see [`StreamHeader`],
-//! [`Datagram::begin`] and [`AckReport`].
+//! To send, create the frame's type and [`Encode`] it. Bulk data can be written in place: see [`StreamHeader`]
+//! and [`AckReport`].
 
 mod ack;
 mod ack_frequency;
 mod connection_close;
 mod crypto;
 mod data_blocked;
-mod datagram;
 mod fields;
 pub(crate) mod frame_type;
 mod frames;
@@ -42,7 +41,6 @@ pub use ack_frequency::AckFrequency;
 pub use connection_close::{CloseCause, ConnectionClose};
 pub use crypto::Crypto;
 pub use data_blocked::DataBlocked;
-pub use datagram::Datagram;
 pub use frame_type::FrameType;
 pub use frames::Frames;
 pub use handshake_done::HandshakeDone;
@@ -96,7 +94,6 @@ pub enum Frame<'a> {
     ConnectionClose(ConnectionClose<'a>),
     HandshakeDone(HandshakeDone),
     ImmediateAck(ImmediateAck),
-    Datagram(Datagram<'a>),
     AckFrequency(AckFrequency),
 }
 
@@ -146,15 +143,12 @@ impl<'a> Frame<'a> {
             0x1c | 0x1d => Self::ConnectionClose(ConnectionClose::decode(reader, frame_type)?),
             0x1e => Self::HandshakeDone(HandshakeDone),
             0x1f => Self::ImmediateAck(ImmediateAck),
-            0x30 => Self::Datagram(Datagram::decode(reader, LengthField::Absent)?),
-            0x31 => Self::Datagram(Datagram::decode(reader, LengthField::Present)?),
             0xaf => Self::AckFrequency(AckFrequency::decode(reader)?),
             _ => return Err(FrameErrorKind::UnknownType),
         })
     }
 
-    /// The frame's type. For STREAM and DATAGRAM frames, whose types also encode which fields are present, the first of
-    /// their types.
+    /// The frame's type. For STREAM frames, whose types also encode which fields are present, the first of their types.
     #[must_use]
     pub const fn frame_type(&self) -> FrameType {
         match self {
@@ -179,7 +173,6 @@ impl<'a> Frame<'a> {
             Self::ConnectionClose(frame) => frame.frame_type(),
             Self::HandshakeDone(_) => FrameType::HANDSHAKE_DONE,
             Self::ImmediateAck(_) => FrameType::IMMEDIATE_ACK,
-            Self::Datagram(_) => FrameType::DATAGRAM,
             Self::AckFrequency(_) => FrameType::ACK_FREQUENCY,
         }
     }
@@ -225,7 +218,6 @@ impl<'a> Frame<'a> {
             Self::ConnectionClose(frame) => frame,
             Self::HandshakeDone(frame) => frame,
             Self::ImmediateAck(frame) => frame,
-            Self::Datagram(frame) => frame,
             Self::AckFrequency(frame) => frame,
         }
     }

@@ -10,7 +10,7 @@
 //! | crate root | [`VarInt`]; [`Reader`] and [`Writer`], the cursors all codecs use; connection IDs, stream IDs, reset tokens, error codes; [`AckDecimation`] |
 //!
 //! Decoded values borrow from the datagram. Encoding writes into a caller-owned buffer, either completely or not at
-//! all; [`Encode::encoded_len`] returns the exact size beforehand. Bulk data is not copied: STREAM and DATAGRAM frames
+//! all; [`Encode::encoded_len`] returns the exact size beforehand. Bulk data is not copied: STREAM frames
 //! can be encoded around a slice of the packet that the caller fills.
 //!
 //! Only valid input decodes. ACK ranges below zero, offsets beyond 2^62 − 1, frames in a packet type that does not
@@ -33,7 +33,7 @@
 //! # Sources
 //!
 //! RFC 8999 (complete), RFC 9000 §2.1, §4.6, §7.3, §7.4, §10.3, §12, §15 to §20, RFC 9001 §5.1, §5.2, §5.4, §5.8
-//! (constants and offsets only, no cryptography), RFC 9221 §3 and §4, RFC 9287 §3, RFC 9368 §3, §4 and §10, RFC 9369
+//! (constants and offsets only, no cryptography), RFC 9287 §3, RFC 9368 §3, §4 and §10, RFC 9369
 //! §3, draft-ietf-quic-ack-frequency-14 §3 to §5.
 //!
 //! # Example

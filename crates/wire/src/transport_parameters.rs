@@ -1,4 +1,4 @@
-//! Transport parameters (RFC 9000 §7.4, §18; RFC 9221 §3; RFC 9287 §3; RFC 9368 §3; draft-ietf-quic-ack-frequency §3).
+//! Transport parameters (RFC 9000 §7.4, §18; RFC 9287 §3; RFC 9368 §3; draft-ietf-quic-ack-frequency §3).
 //!
 //! Each endpoint sends its parameters once, in the TLS handshake. [`TransportParameters::decode`] checks everything
 //! that can be checked on one endpoint's parameters alone. [`TransportParameters::authenticate`] compares them with the
@@ -75,9 +75,6 @@ pub struct TransportParameters {
     pub retry_source_connection_id: Option<ConnectionId>,
     /// The chosen and available versions (RFC 9368 §3).
     pub version_information: Option<VersionInformation>,
-    /// The largest DATAGRAM frame that the sender accepts, in bytes, including type and length. Default 0: DATAGRAM
-    /// frames are not supported (RFC 9221 §3).
-    pub max_datagram_frame_size: VarInt,
     /// Whether packets to the sender may have a fixed bit of 0 (RFC 9287 §3). Default `false`.
     pub grease_quic_bit: bool,
     /// The minimum delay in microseconds by which the sender can delay acknowledgments. If absent, the peer must send
@@ -157,7 +154,6 @@ impl Default for TransportParameters {
             initial_source_connection_id: None,
             retry_source_connection_id: None,
             version_information: None,
-            max_datagram_frame_size: VarInt::ZERO,
             grease_quic_bit: false,
             min_ack_delay_us: None,
             reserved: None,

@@ -1,5 +1,5 @@
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     sync::{Arc, mpsc},
     thread,
     time::Duration,
@@ -112,6 +112,7 @@ struct Opening {
     connections: u64,
     /// The length of a `ClientHello` in bytes.
     hello: u16,
+    send_errors: u64,
 }
 
 impl Application for Opening {
@@ -142,6 +143,10 @@ impl Application for Opening {
             status: Status::Stopped,
         }
     }
+
+    fn on_send_error(&mut self, _: Time, _: &NetworkPath, _: &io::Error) {
+        self.send_errors += 1;
+    }
 }
 
 /// A worker that opens connections, and the socket of their server.
@@ -157,6 +162,7 @@ fn opening(connections: u64, hello: u16) -> (Worker<Opening>, Socket) {
         },
         connections,
         hello,
+        send_errors: 0,
     };
     let worker = Worker::new(socket, endpoint, application, Clock::new()).expect("a worker");
     (worker, peer)
@@ -176,10 +182,15 @@ fn a_worker_that_is_done_sends_what_is_left() {
 thread_local! {
     /// Sends until the socket is full, and how many of its datagrams the send that finds it full takes.
     static ROOM: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
+    /// The errors of the next sends, of which nothing arrives.
+    static ERRORS: RefCell<Vec<SendError>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sends over the socket, unless the test says that it is full.
+/// Sends over the socket, unless the test says that it is full or fails.
 pub(super) fn send(socket: &Socket, message: &lastbyte_udp::Transmit<'_>) -> Result<(), SendError> {
+    if let Some(error) = ERRORS.with_borrow_mut(Vec::pop) {
+        return Err(error);
+    }
     let Some((sends, taken)) = ROOM.take() else {
         return socket.send(message);
     };
@@ -226,6 +237,32 @@ fn datagrams_that_a_full_socket_does_not_take_are_sent_when_there_is_room() {
             assert_eq!(statistics.sends_blocked, 1);
             assert_eq!(statistics.datagrams_sent, whole.datagrams_sent);
         }
+    }
+}
+
+/// What the system drops is lost, like on the path: the application hears nothing of it, and the other connections send on.
+#[test]
+fn datagrams_that_cannot_be_sent_stop_no_other_connection() {
+    let failed = || SendError::Failed(io::ErrorKind::PermissionDenied.into());
+    for (error, expected) in [
+        (SendError::Dropped, (1, 0, 0)),
+        (SendError::TooLarge, (0, 1, 0)),
+        (failed(), (0, 0, 1)),
+    ] {
+        let (mut worker, _peer) = opening(3, 220);
+        ERRORS.set(vec![error]);
+        worker.run().expect("no error of the socket");
+        assert!(ERRORS.take().is_empty(), "it failed");
+        let statistics = *worker.statistics();
+        let counted = (
+            statistics.datagrams_dropped,
+            statistics.too_large,
+            statistics.send_errors,
+        );
+        assert_eq!(counted, expected);
+        assert_eq!(worker.application().send_errors, expected.2);
+        assert_eq!((statistics.sends, statistics.turns), (2, 1));
+        assert!(worker.waiting.is_none(), "nothing waits for room");
     }
 }
 

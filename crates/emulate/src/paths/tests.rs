@@ -1,4 +1,5 @@
 use lastbyte_link::{Capacity, DropTail, Limit, Loss, Queue, Rate, Schedule};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -351,5 +352,89 @@ fn the_path_of_an_added_client_ends_with_it() {
         let kept = usize::from(sharing == Sharing::Shared);
         assert_eq!((paths.by_number.len(), paths.due.len()), (kept, kept));
         assert!(paths.clients.is_empty() && paths.by_address.is_empty());
+    }
+}
+
+/// A step of a caller: what it does, for which address or client, and after how many milliseconds.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Client(u16),
+    Add(u16),
+    Send(u64, Direction),
+    Forget(u64),
+    Expire,
+    Poll,
+}
+
+fn step() -> impl Strategy<Value = (Step, u64)> {
+    let direction = prop_oneof![Just(Direction::Up), Just(Direction::Down)];
+    let step = prop_oneof![
+        (0..6_u16).prop_map(Step::Client),
+        (0..6_u16).prop_map(Step::Add),
+        (0..20_u64, direction).prop_map(|(client, direction)| Step::Send(client, direction)),
+        (0..20_u64).prop_map(Step::Forget),
+        Just(Step::Expire),
+        Just(Step::Poll),
+    ];
+    (step, 0..200_u64)
+}
+
+proptest! {
+    /// Whatever ends a client, and whatever is inside its path then.
+    #[test]
+    fn any_steps_keep_what_belongs_to_clients_only(
+        steps in prop::collection::vec(step(), 0..200),
+        is_shared in any::<bool>(),
+    ) {
+        let sharing = if is_shared { Sharing::Shared } else { Sharing::Apart };
+        let idle = Duration::from_secs(1);
+        let mut paths = Paths::new(Plan { sharing, idle, clients_max: 4, ..plan() }).expect("valid");
+        let mut now = millis(1);
+        let (mut sent, mut polled) = (0, 0);
+        for (step, pause) in steps {
+            now = now + Duration::from_millis(pause);
+            match step {
+                Step::Client(port) => drop(paths.client(now, address(port))),
+                Step::Add(port) => drop(paths.add(now, address(port), &PathModel::default())),
+                Step::Send(client, direction) => {
+                    sent += 1;
+                    paths.send(now, client, direction, Ecn::NotEct, &[0; 500]);
+                }
+                Step::Forget(client) => paths.forget(client),
+                Step::Expire => {
+                    for gone in paths.expire(now) {
+                        prop_assert!(!paths.clients.contains_key(&gone));
+                    }
+                }
+                Step::Poll => while let Some(arrival) = paths.poll(now) {
+                    polled += 1;
+                    paths.recycle(arrival.bytes);
+                },
+            }
+            prop_assert_eq!(paths.by_address.len(), paths.clients.len());
+            prop_assert!(paths.clients.len() <= 4 + 6, "added ones do not count");
+            for (at, number) in &paths.due {
+                prop_assert_eq!(paths.by_number[number].due, Some(*at));
+            }
+            let own = paths.clients.values().filter(|client| client.path != SHARED);
+            let shared = usize::from(paths.by_number.contains_key(&SHARED));
+            prop_assert_eq!(paths.by_number.len(), own.count() + shared);
+            prop_assert!(paths.spare.len() <= SPARE_MAX);
+        }
+        // In the end all are idle.
+        now = now + Duration::from_secs(100);
+        while paths.poll(now).is_some() {
+            polled += 1;
+        }
+        paths.expire(now);
+        prop_assert!(paths.clients.is_empty() && paths.by_address.is_empty() && paths.due.is_empty());
+        prop_assert_eq!(paths.by_number.len(), usize::from(paths.by_number.contains_key(&SHARED)));
+        // Each datagram had one end.
+        let report = paths.report();
+        let ended = |it: &DirectionReport| {
+            let dropped: u64 = it.dropped.iter().map(|count| count.packets).sum();
+            dropped + it.stray + it.overflowed
+        };
+        prop_assert!(polled + ended(&report.up) + ended(&report.down) <= sent);
     }
 }

@@ -204,7 +204,7 @@ impl Connection {
     pub(super) fn apply_control(&mut self, transport: &mut dyn Transport) {
         for one in std::mem::take(&mut self.peer.control.frames) {
             let result = match one {
-                ControlFrame::Settings(settings) => self.on_settings(transport, settings),
+                ControlFrame::Settings(settings) => self.on_settings(settings),
                 ControlFrame::GoAway(id) => self.on_goaway(transport, id),
                 ControlFrame::Priority(id, priority) => {
                     self.on_priority_update(transport, id, priority)
@@ -220,21 +220,9 @@ impl Connection {
         }
     }
 
-    fn on_settings(
-        &mut self,
-        transport: &mut dyn Transport,
-        settings: Settings,
-    ) -> Result<(), ConnectionError> {
+    fn on_settings(&mut self, settings: Settings) -> Result<(), ConnectionError> {
         if let Some(remembered) = &self.remembered {
             settings.check_remembered(remembered)?;
-        }
-        // RFC 9297 §2.1.1: HTTP datagrams need those of the transport.
-        let takes_datagrams = transport.peer_takes_datagrams().unwrap_or(true);
-        if settings.h3_datagram && !takes_datagrams {
-            return Err(error(
-                Code::SETTINGS_ERROR,
-                "HTTP datagrams without datagrams of the transport",
-            ));
         }
         self.encoder.on_peer_settings(
             settings.qpack_max_table_capacity,

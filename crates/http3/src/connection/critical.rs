@@ -44,7 +44,6 @@ impl OwnStreams {
             qpack_blocked_streams: u64::from(config.qpack_blocked_streams),
             // Only a server announces it (RFC 9220 §3).
             enable_connect_protocol: config.extended_connect && side == Side::Server,
-            h3_datagram: config.datagrams,
         };
         let mut payload = Vec::with_capacity(SETTINGS_LEN);
         let grease = config

@@ -9,7 +9,6 @@ proptest! {
         qpack_max_table_capacity in 0u64..1 << 62,
         qpack_blocked_streams in 0u64..1 << 62,
         enable_connect_protocol in any::<bool>(),
-        h3_datagram in any::<bool>(),
         grease in any::<u64>(),
     ) {
         let settings = Settings {
@@ -17,7 +16,6 @@ proptest! {
             qpack_max_table_capacity,
             qpack_blocked_streams,
             enable_connect_protocol,
-            h3_datagram,
         };
         prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings));
         let mut greased = Vec::new();

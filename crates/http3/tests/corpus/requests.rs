@@ -101,7 +101,6 @@ impl Client {
     fn new(settings: u8) -> Self {
         let config = Config {
             extended_connect: settings & 1 != 0,
-            datagrams: settings & 2 != 0,
             ..Config::default()
         };
         let mut pair = Pair::of(

@@ -17,7 +17,6 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
 /// The end that the bytes do not speak for.
 fn begin(is_client: bool) -> Pair {
     let config = Config {
-        datagrams: true,
         extended_connect: true,
         ..Config::default()
     };
@@ -80,8 +79,7 @@ pub(crate) fn play(bytes: &[u8]) {
                 let _ = quic.streams().finish(id);
             }
             5 => drop(quic.streams().reset(id, VarInt::ZERO)),
-            6 => drop(quic.streams().stop_sending(id, VarInt::ZERO, now)),
-            _ => drop(quic.send_datagram(piece.to_vec())),
+            _ => drop(quic.streams().stop_sending(id, VarInt::ZERO, now)),
         }
         if place & 0x40 != 0 {
             pair.pass(2 * DELAY);

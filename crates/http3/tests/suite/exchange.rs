@@ -558,28 +558,6 @@ fn rfc9220_extended_connect_is_a_stream_of_bytes_both_ways() {
 }
 
 #[test]
-fn rfc9297_datagrams_belong_to_requests() {
-    let config = Config {
-        datagrams: true,
-        ..Config::default()
-    };
-    let mut pair = Pair::new(&config, &config, 1, Faults::default());
-    pair.shake_hands();
-    let request = Request::new("POST", "https", "example.com", "/");
-    let _ = ask(&mut pair, &request, Body::Follows);
-    let id = ask(&mut pair, &request, Body::Follows);
-    pair.pass(2 * DELAY);
-    let (http3, quic) = pair.client.http3();
-    http3.send_datagram(quic, id, b"ping").expect("sent");
-    pair.pass(2 * DELAY);
-    let got = Event::Datagram {
-        stream: id,
-        payload: b"ping".to_vec(),
-    };
-    assert!(pair.server.events.contains(&got));
-}
-
-#[test]
 fn rfc9114_5_1_a_connection_is_kept_alive_only_while_a_response_is_pending() {
     let mut pair = Pair::plain();
     pair.shake_hands();

@@ -1,13 +1,13 @@
-//! Shutting down, priorities, compression and datagrams, against what a test writes.
+//! Shutting down, priorities and compression, against what a test writes.
 
 use std::time::Duration;
 
-use lastbyte_http3::{Code, Config, Connection, Event, Priority};
+use lastbyte_http3::{Code, Config, Event, Priority};
 use lastbyte_quic::stream::StreamEvent;
 use lastbyte_wire::{Side, StreamId};
 
 use crate::{
-    pair::{DELAY, Pair, transport_config},
+    pair::DELAY,
     raw::{
         BIDI, CONTROL, GET, UNI, client, data, failure, frame, got_request, head, priority_update,
         reset_code, section, server, server_with,
@@ -224,39 +224,4 @@ fn rfc9204_6_invalid_instructions_close_the_connection() {
         failure(&mut pair, Side::Server),
         Some(Code::QPACK_DECOMPRESSION_FAILED)
     );
-}
-
-// ---- HTTP datagrams -----------------------------------------------------------------------------------------------
-
-#[test]
-fn rfc9297_2_1_datagrams_name_a_request() {
-    let config = Config {
-        datagrams: true,
-        ..Config::default()
-    };
-    for (bytes, code) in [
-        (&[][..], Some(Code::DATAGRAM_ERROR)),
-        (&[0x40], Some(Code::DATAGRAM_ERROR)),
-        (&[0xff; 8], Some(Code::DATAGRAM_ERROR)),
-        // A request that has not come.
-        (&[9, 1], None),
-    ] {
-        let mut pair = server_with(&config);
-        pair.client
-            .quic
-            .send_datagram(bytes.to_vec())
-            .expect("sent");
-        assert_eq!(failure(&mut pair, Side::Server), code, "{bytes:?}");
-    }
-}
-
-#[test]
-fn rfc9297_2_1_1_http_datagrams_require_quic_datagrams() {
-    let mut transport = transport_config();
-    transport.max_datagram_frame_size = 0;
-    let http3 = Connection::server(&Config::default());
-    let mut pair = Pair::of(None, Some(http3), &transport, 1);
-    pair.shake_hands();
-    pair.client.open(UNI, &[0, 4, 2, 0x33, 1], false);
-    assert_eq!(failure(&mut pair, Side::Server), Some(Code::SETTINGS_ERROR));
 }

@@ -8,7 +8,6 @@ use std::{
 use lastbyte_http3::{Body, Code, Config, Connection, Event, Request, Response, Transport};
 use lastbyte_quic::{
     Time,
-    datagram::DatagramError,
     stream::{Priority, Progress, Read, ReadError, Source, StreamEvent, UnknownStream, WriteError},
 };
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
@@ -164,10 +163,6 @@ impl Transport for Memory {
         1 << 20
     }
 
-    fn peer_takes_datagrams(&self) -> Option<bool> {
-        Some(false)
-    }
-
     fn is_handshaking(&self) -> bool {
         false
     }
@@ -180,14 +175,6 @@ impl Transport for Memory {
 
     fn close(&mut self, _: Time, code: u64) {
         self.closed_with = Some(code);
-    }
-
-    fn receive_datagram(&mut self) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn send_datagram(&mut self, _: Vec<u8>) -> Result<(), DatagramError> {
-        Err(DatagramError::NotSupported)
     }
 }
 

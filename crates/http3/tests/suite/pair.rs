@@ -88,11 +88,9 @@ impl BodySink for Bodies<'_> {
     }
 }
 
-/// The transport's defaults, with datagrams.
+/// The transport's defaults.
 pub(crate) fn transport_config() -> transport::Config {
-    let mut config = transport::Config::new("cubic:initial-window=10p".parse().expect("a spec"));
-    config.max_datagram_frame_size = 1200;
-    config
+    transport::Config::new("cubic:initial-window=10p".parse().expect("a spec"))
 }
 
 impl End {

@@ -278,7 +278,6 @@ fn rfc9114_7_2_4_settings() {
         (&[4, 0], Some(Code::SETTINGS_ERROR)),
         (&[5, 0], Some(Code::SETTINGS_ERROR)),
         (&[8, 2], Some(Code::SETTINGS_ERROR)),
-        (&[0x33, 2], Some(Code::SETTINGS_ERROR)),
         (&[6], Some(Code::FRAME_ERROR)),
         (&[6, 0x40], Some(Code::FRAME_ERROR)),
     ] {

@@ -414,7 +414,6 @@ impl Good {
                 qpack_max_table_capacity: config.qpack_table_capacity.into(),
                 qpack_blocked_streams: config.qpack_blocked_streams.into(),
                 enable_connect_protocol: config.extended_connect,
-                h3_datagram: config.datagrams,
             });
         }
         let fetches = Fetches {

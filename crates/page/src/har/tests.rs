@@ -357,6 +357,37 @@ fn large_files_are_bounded() {
 }
 
 #[test]
+fn rfc3986_6_2_3_a_default_port_and_a_final_dot_make_no_other_host() {
+    let urls = [
+        "https://a.example/",
+        "https://a.example:443/1",
+        "https://A.example./2",
+        "HTTPS://u@a.example:443/3",
+        "https://a.example:444/4",
+        "http://a.example:80/5",
+    ];
+    let entries = urls.iter().zip(0..).map(|(url, at)| bare(url, at));
+    let page = only_page(&har(&entries.collect::<Vec<_>>()));
+    let names: Vec<&str> = page.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["a.example", "a.example:444"]);
+}
+
+#[test]
+fn a_request_without_a_page_belongs_to_that_of_the_request_before() {
+    let of =
+        |page: &str, entry: String| entry.replacen('{', &format!("{{\"pageref\":\"{page}\","), 1);
+    let entries = [
+        of("one", bare("https://a.example/", 0)),
+        bare("https://a.example/worker", 10),
+        of("two", bare("https://b.example/", 20)),
+        bare("https://b.example/worker", 30),
+    ];
+    let pages = recording(&har(&entries)).pages;
+    let counts: Vec<usize> = pages.iter().map(|page| page.resources.len()).collect();
+    assert_eq!(counts, [2, 2]);
+}
+
+#[test]
 fn absurd_numbers_are_clamped() {
     let entry = |url: &str, millis, more: &str| {
         bare(url, millis).replace("\"time\":10", &format!("\"time\":1e300,{more}"))

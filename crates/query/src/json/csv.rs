@@ -5,7 +5,7 @@ use super::records::{Header, Row};
 use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::Eval;
-use crate::value::inspect::to_s;
+use crate::value::inspect::to_s_within;
 use lastbyte_json::print::write_float;
 
 /// Prints the records of a value, and the header before the first that has names.
@@ -50,7 +50,10 @@ fn write_field(out: &mut String, value: &Value, bounds: &Bounds) -> Eval<()> {
             compact(&mut json, value, bounds)?;
             write_text(out, &json, false);
         }
-        other => write_text(out, &to_s(other), false),
+        other => {
+            let text = to_s_within(other, Growth::of(bounds, 0))?;
+            write_text(out, &text, false);
+        }
     }
     Ok(())
 }

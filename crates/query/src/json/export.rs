@@ -4,7 +4,7 @@ use super::print::{enter, not_in_json, reducer_in_template};
 use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::Eval;
-use crate::value::inspect::to_s;
+use crate::value::inspect::to_s_within;
 use lastbyte_json::Value as Plain;
 
 pub(crate) fn export(value: &Value) -> Eval<Plain> {
@@ -49,12 +49,13 @@ fn export_at(
         Value::Hash(table) => {
             enter(depth)?;
             let entries = table.borrow();
-            let members = entries
-                .iter()
-                .map(|(key, value)| Ok((to_s(key), export_at(value, depth + 1, (bytes, growth))?)));
+            let members = entries.iter().map(|(key, value)| {
+                let key = to_s_within(key, growth.of_another())?;
+                Ok((key, export_at(value, depth + 1, (bytes, growth))?))
+            });
             Plain::Object(members.collect::<Eval<_>>()?)
         }
         Value::Token(_) => return Err(reducer_in_template()),
-        other => Plain::String(to_s(other)),
+        other => Plain::String(to_s_within(other, growth.of_another())?),
     })
 }

@@ -5,7 +5,7 @@ use crate::class::Class;
 use crate::memory::{Bounds, Growth};
 use crate::value::Value;
 use crate::value::exception::{Eval, Flow, error};
-use crate::value::inspect::to_s;
+use crate::value::inspect::to_s_within;
 use crate::value::number::float_to_s;
 use crate::value::text::Text;
 use lastbyte_json::print::{is_plain, write_float, write_integer, write_string};
@@ -77,7 +77,10 @@ impl Printer<'_> {
                     separate(self.out, at, indent, depth + 1);
                     match key {
                         Value::Str(text) => key_text(self.out, text),
-                        other => write_string(self.out, &to_s(other)),
+                        other => {
+                            let key = to_s_within(other, self.growth.of_another())?;
+                            write_string(self.out, &key);
+                        }
                     }
                     self.out.push_str(if indent.is_some() { ": " } else { ":" });
                     self.write(value, depth + 1)?;
@@ -86,7 +89,7 @@ impl Printer<'_> {
                 close(self.out, '}', table.len() == 0, indent, depth);
             }
             Value::Token(_) => return Err(reducer_in_template()),
-            other => write_string(out, &to_s(other)),
+            other => write_string(out, &to_s_within(other, self.growth.of_another())?),
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! `format`: the conversions of C with Ruby's additions, `%<name>d`, `%{name}`, `%2$s`, `%-*s`.
 
 use crate::class::Class;
+use crate::memory::Growth;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, error};
-use crate::value::inspect::{inspect, to_s};
+use crate::value::inspect::{inspect, inspect_within, to_s, to_s_within};
 use crate::value::number::{big_of, float_of, float_to_s, need_int};
 use crate::vm::Vm;
 use num_bigint::BigInt;
@@ -144,7 +145,7 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                 }
                 '{' => {
                     let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
-                    let text = to_s(&arguments.named(&name)?);
+                    let text = to_s_within(&arguments.named(&name)?, Growth::of(&vm.bounds, 0))?;
                     pad(&mut out, &text, &spec)?;
                     break;
                 }
@@ -201,9 +202,9 @@ fn convert(
                 return Err(crate::value::exception::no_method("to_s", value));
             }
             let mut text = if conversion == 's' {
-                to_s(value)
+                to_s_within(value, Growth::of(&vm.bounds, 0))?
             } else {
-                inspect(value)
+                inspect_within(value, &vm.bounds)?
             };
             if let Some(precision) = spec.precision {
                 text = text.chars().take(precision).collect();

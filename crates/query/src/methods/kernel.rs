@@ -3,12 +3,13 @@
 use super::convert::{to_float, to_integer};
 use super::format::format;
 use crate::class::Class;
+use crate::memory::Growth;
 use crate::names::M;
 use crate::tree::Function;
 use crate::value::exception::{
     Eval, Exception, Flow, argument_error, arity, brief, error, type_error,
 };
-use crate::value::inspect::{inspect, to_s};
+use crate::value::inspect::{inspect, to_s, to_s_within};
 use crate::value::proc::{Kind, Proc};
 use crate::value::table::Table;
 use crate::value::{Value, enumerator::Enumerator};
@@ -48,7 +49,10 @@ impl Vm {
             }
             Function::String => {
                 arity(args, 1, 1)?;
-                Ok(Value::str(to_s(&args[0])))
+                Ok(Value::str(to_s_within(
+                    &args[0],
+                    Growth::of(&self.bounds, 0),
+                )?))
             }
             Function::Array => {
                 arity(args, 1, 1)?;

@@ -2,13 +2,14 @@
 
 use super::table;
 use crate::class::Class;
+use crate::memory::Growth;
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::Value;
 use crate::value::compare::{self, compare, equal};
 use crate::value::enumerator::Enumerator;
 use crate::value::exception::{Eval, error, type_error};
-use crate::value::inspect::{inspect, to_s};
+use crate::value::inspect::{inspect_within, to_s_within};
 use crate::value::table::Table;
 use crate::value::text::Text;
 use crate::vm::Vm;
@@ -46,8 +47,8 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
             Value::Bool(!found.truthy())
         }
-        M::Inspect => Value::str(inspect(receiver)),
-        M::ToS => Value::str(to_s(receiver)),
+        M::Inspect => Value::str(inspect_within(receiver, &vm.bounds)?),
+        M::ToS => Value::str(to_s_within(receiver, Growth::of(&vm.bounds, 0))?),
         M::ToJson => {
             let mut out = String::new();
             crate::json::print::compact(&mut out, receiver, &vm.bounds)?;

@@ -3,6 +3,8 @@
 use super::Value;
 use super::enumerator::Enumerator;
 use crate::class::Class;
+use crate::memory::{Bounds, Growth};
+use crate::value::exception::Eval;
 use lastbyte_json::print::write_float;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -10,39 +12,61 @@ use std::sync::LazyLock;
 /// Maximum depth. A deeper value contains itself, and is cut like in Ruby.
 const DEPTH_MAX: u32 = 1000;
 
+/// As text of a message, which is cut if it is very long.
 pub(crate) fn inspect(value: &Value) -> String {
-    let mut out = String::new();
-    write_inspect(&mut out, value, 0);
-    out
+    cut(|out, growth| write_inspect(out, value, 0, growth))
 }
 
+/// As [`inspect`], by `to_s`.
 pub(crate) fn to_s(value: &Value) -> String {
+    cut(|out, growth| write_to_s(out, value, growth))
+}
+
+fn cut(write: impl FnOnce(&mut String, &mut Growth<'_>) -> Eval<()>) -> String {
     let mut out = String::new();
-    write_to_s(&mut out, value);
+    if write(&mut out, &mut Growth::of_message()).is_err() {
+        out.push_str("...");
+    }
     out
 }
 
-pub(crate) fn write_to_s(out: &mut String, value: &Value) {
+/// The whole text, if the bounds permit it.
+pub(crate) fn inspect_within(value: &Value, bounds: &Bounds) -> Eval<String> {
+    let mut out = String::new();
+    write_inspect(&mut out, value, 0, &mut Growth::of(bounds, 0))?;
+    Ok(out)
+}
+
+/// As [`inspect_within`], by `to_s`.
+pub(crate) fn to_s_within(value: &Value, mut growth: Growth<'_>) -> Eval<String> {
+    let mut out = String::new();
+    write_to_s(&mut out, value, &mut growth)?;
+    Ok(out)
+}
+
+pub(crate) fn write_to_s(out: &mut String, value: &Value, growth: &mut Growth<'_>) -> Eval<()> {
     match value {
         Value::Nil => {}
         Value::Str(text) => out.push_str(&text.get()),
         Value::Symbol(symbol) => out.push_str(&symbol.name()),
         Value::Range(range) => {
-            write_to_s(out, &range.from);
+            write_to_s(out, &range.from, growth)?;
             out.push_str(if range.exclusive { "..." } else { ".." });
-            write_to_s(out, &range.to);
+            write_to_s(out, &range.to, growth)?;
         }
         Value::Regexp(it) => out.push_str(&it.to_s()),
         Value::Match(it) => out.push_str(it.group(0).unwrap_or_default()),
-        Value::Exception(it) => write_to_s(out, &it.message),
+        Value::Exception(it) => write_to_s(out, &it.message, growth)?,
         Value::Time(it) => out.push_str(&it.to_s()),
-        other => write_inspect(out, other, 0),
+        other => write_inspect(out, other, 0, growth)?,
     }
+    Ok(())
 }
 
-fn write_inspect(out: &mut String, value: &Value, depth: u32) {
+fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growth<'_>) -> Eval<()> {
     if depth > DEPTH_MAX {
-        return out.push_str("[...]");
+        out.push_str("[...]");
+        return growth.to(out.len());
     }
     match value {
         Value::Nil => out.push_str("nil"),
@@ -62,7 +86,8 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
                 if at > 0 {
                     out.push_str(", ");
                 }
-                write_inspect(out, element, depth + 1);
+                write_inspect(out, element, depth + 1, growth)?;
+                growth.to(out.len())?;
             }
             out.push(']');
         }
@@ -72,18 +97,19 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
                 if at > 0 {
                     out.push_str(", ");
                 }
-                write_key(out, key, depth + 1);
-                write_inspect(out, value, depth + 1);
+                write_key(out, key, depth + 1, growth)?;
+                write_inspect(out, value, depth + 1, growth)?;
+                growth.to(out.len())?;
             }
             out.push('}');
         }
         Value::Range(it) => {
             if !it.from.is_nil() || it.to.is_nil() {
-                write_inspect(out, &it.from, depth + 1);
+                write_inspect(out, &it.from, depth + 1, growth)?;
             }
             out.push_str(if it.exclusive { "..." } else { ".." });
             if it.from.is_nil() || !it.to.is_nil() {
-                write_inspect(out, &it.to, depth + 1);
+                write_inspect(out, &it.to, depth + 1, growth)?;
             }
         }
         Value::Regexp(it) => out.push_str(&it.inspect()),
@@ -107,7 +133,7 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
             out.push('>');
         }
         Value::Time(it) => out.push_str(&it.inspect()),
-        Value::Enumerator(it) => write_enumerator(out, it, depth),
+        Value::Enumerator(it) => write_enumerator(out, it, depth, growth)?,
         Value::Class(it) => out.push_str(it.name()),
         Value::Exception(it) => {
             let message = to_s(&it.message);
@@ -124,9 +150,10 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
             let _ = write!(out, "#<{}>", Class::of(value).name());
         }
     }
+    Ok(())
 }
 
-fn write_key(out: &mut String, key: &Value, depth: u32) {
+fn write_key(out: &mut String, key: &Value, depth: u32, growth: &mut Growth<'_>) -> Eval<()> {
     if let Value::Symbol(symbol) = key {
         let name = symbol.name();
         if is_plain_symbol(&name)
@@ -139,32 +166,43 @@ fn write_key(out: &mut String, key: &Value, depth: u32) {
         }
         out.push_str(": ");
     } else {
-        write_inspect(out, key, depth);
+        write_inspect(out, key, depth, growth)?;
         out.push_str(" => ");
     }
+    Ok(())
 }
 
-fn write_enumerator(out: &mut String, it: &Enumerator, depth: u32) {
-    let arguments: Vec<String> = it.args.iter().map(inspect).collect();
-    let arguments = if arguments.is_empty() {
-        String::new()
-    } else {
-        format!("({})", arguments.join(", "))
+fn write_enumerator(
+    out: &mut String,
+    it: &Enumerator,
+    depth: u32,
+    growth: &mut Growth<'_>,
+) -> Eval<()> {
+    let (before, after) = match it.class() {
+        Class::ArithmeticSequence if matches!(it.receiver, Value::Range(_)) => ("((", ")."),
+        Class::ArithmeticSequence => ("(", "."),
+        Class::Lazy => ("#<Enumerator::Lazy: ", ""),
+        _ => ("#<Enumerator: ", ":"),
     };
-    let mut receiver = String::new();
-    write_inspect(&mut receiver, &it.receiver, depth + 1);
-    let _ = match it.class() {
-        Class::ArithmeticSequence if matches!(it.receiver, Value::Range(_)) => {
-            write!(out, "(({receiver}).{}{arguments})", it.method.name())
+    out.push_str(before);
+    write_inspect(out, &it.receiver, depth + 1, growth)?;
+    out.push_str(after);
+    if it.class() != Class::Lazy {
+        out.push_str(it.method.name());
+        for (at, argument) in it.args.iter().enumerate() {
+            out.push_str(if at == 0 { "(" } else { ", " });
+            write_inspect(out, argument, depth + 1, growth)?;
         }
-        Class::ArithmeticSequence => write!(out, "({receiver}.{}{arguments})", it.method.name()),
-        Class::Lazy => write!(out, "#<Enumerator::Lazy: {receiver}>"),
-        _ => write!(
-            out,
-            "#<Enumerator: {receiver}:{}{arguments}>",
-            it.method.name()
-        ),
-    };
+        if !it.args.is_empty() {
+            out.push(')');
+        }
+    }
+    out.push(if it.class() == Class::ArithmeticSequence {
+        ')'
+    } else {
+        '>'
+    });
+    Ok(())
 }
 
 fn write_symbol(out: &mut String, name: &str) {

@@ -3,6 +3,7 @@
 use super::Vm;
 use crate::class::Class;
 use crate::forms::Form;
+use crate::memory::Growth;
 use crate::names::M;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
@@ -363,7 +364,8 @@ impl Vm {
                     if let Value::Token(_) = value {
                         return Err(no_method("to_s", &value));
                     }
-                    write_to_s(&mut text, &value);
+                    let mut growth = Growth::of(&self.bounds, text.len());
+                    write_to_s(&mut text, &value, &mut growth)?;
                 }
             }
         }

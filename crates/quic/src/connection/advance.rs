@@ -45,9 +45,6 @@ impl Connection {
     fn recall_parameters(&mut self) -> Result<(), Fatal> {
         if let Some(remembered) = self.handshake.recall_parameters()? {
             self.sources.streams.on_peer_parameters(remembered);
-            self.sources
-                .datagrams
-                .on_peer_parameter(remembered.max_datagram_frame_size.get());
         }
         Ok(())
     }
@@ -76,9 +73,6 @@ impl Connection {
         let peer = self.peer.accept(encoded, &expected)?;
         let sources = &mut self.sources;
         sources.streams.on_peer_parameters(peer);
-        sources
-            .datagrams
-            .on_peer_parameter(peer.max_datagram_frame_size.get());
         self.idle
             .on_peer_timeout(Duration::from_millis(peer.max_idle_timeout_ms.get()));
         if let Some(token) = peer.stateless_reset_token {

@@ -39,8 +39,6 @@ pub struct Config {
     /// Whether the peer may request less frequent acknowledgments, and receives such a request once our window is large
     /// (draft-ietf-quic-ack-frequency). Default: yes.
     pub ack_frequency: bool,
-    /// Largest DATAGRAM frame accepted, in bytes; 0 for none (RFC 9221). Default: 0.
-    pub max_datagram_frame_size: u16,
     /// Whether the peer may migrate to another address. NAT rebinding is always accepted. Default: yes.
     pub allows_migration: bool,
     /// A server's preferred address (RFC 9000 §9.6). Default: none.
@@ -82,7 +80,6 @@ impl Config {
             ecn: true,
             grease: true,
             ack_frequency: true,
-            max_datagram_frame_size: 0,
             allows_migration: true,
             preferred_address: PreferredAddresses::default(),
             follows_preferred_address: true,

@@ -1,6 +1,6 @@
 //! The sources of retransmittable frames: they write frames into packets and receive the receipts of those frames back.
 //!
-//! Owns CRYPTO data, streams, datagrams, connection IDs, and frames too small for their own object. ACK frames
+//! Owns CRYPTO data, streams, connection IDs, and frames too small for their own object. ACK frames
 //! are not included, since they need no receipt, and neither are path challenges, which belong to one path.
 
 use core::time::Duration;
@@ -13,7 +13,6 @@ use crate::{
     address_token::NewTokenOut,
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     crypto_stream::CryptoStream,
-    datagram::Datagrams,
     receipt::Receipt,
     recovery::ReceiptSink,
     space::{PerSpace, Space, SpaceStates},
@@ -26,7 +25,6 @@ pub(super) struct FrameSources {
     /// Bytes of CRYPTO data sent in spaces whose keys are discarded.
     crypto_sent_before: u64,
     pub(super) streams: Streams,
-    pub(super) datagrams: Datagrams,
     pub(super) local_ids: LocalIds,
     generator: Box<dyn ConnectionIdGenerator + Send>,
     pub(super) peer_ids: PeerIds,
@@ -48,7 +46,6 @@ impl FrameSources {
             crypto: SpaceStates::new(CryptoStream::new()),
             crypto_sent_before: 0,
             streams,
-            datagrams: Datagrams::default(),
             local_ids,
             generator,
             peer_ids,
@@ -65,12 +62,11 @@ impl FrameSources {
     }
 
     /// Whether anything but acknowledgments and probes is waiting to be sent in this space. 0-RTT packets carry only
-    /// streams and datagrams; nothing else can be waiting before 1-RTT keys exist.
+    /// streams; nothing else can be waiting before 1-RTT keys exist.
     pub(super) fn want_to_send(&self, space: Space) -> bool {
         // Streams first, since they are the most frequent source.
         (space == Space::Application
             && (self.streams.wants_to_send()
-                || self.datagrams.wants_to_send()
                 || self.wants_handshake_done
                 || self.local_ids.wants_to_send()
                 || self.peer_ids.wants_to_send()
@@ -81,12 +77,12 @@ impl FrameSources {
 
     /// Whether the application has data, and flow control allows to send none of it.
     pub(super) fn are_blocked(&self) -> bool {
-        self.streams.is_blocked() && !self.datagrams.wants_to_send()
+        self.streams.is_blocked()
     }
 
-    /// Whether the application has data for a datagram of this size, or datagrams of its own.
+    /// Whether the application has data for a datagram of this size.
     pub(super) fn have_data_for(&self, size: u64) -> bool {
-        self.datagrams.wants_to_send() || self.streams.next_chunk_len() >= size
+        self.streams.next_chunk_len() >= size
     }
 
     /// Writes the frames of 0-RTT and 1-RTT packets, by priority.
@@ -102,7 +98,6 @@ impl FrameSources {
             self.wants_handshake_done = false;
             receipts.push(Receipt::HandshakeDone);
         }
-        let room = writer.remaining();
         let mut push = |receipt| receipts.push(receipt);
         if is_one_rtt {
             let generator = &mut *self.generator;
@@ -112,7 +107,6 @@ impl FrameSources {
             self.new_token.write_frames(writer, &mut push);
             self.ack_frequency.write_frames(writer, &mut push);
         }
-        self.datagrams.write_frames(writer, room, &mut push);
         self.streams.write_frames(writer, &mut push);
     }
 
@@ -136,7 +130,6 @@ impl FrameSources {
     /// Frees buffers that are empty.
     pub(super) fn release_memory(&mut self) {
         self.streams.release_memory();
-        self.datagrams.release_memory();
         self.local_ids.release_memory();
         self.peer_ids.release_memory();
     }
@@ -160,11 +153,7 @@ impl ReceiptSink for FrameSources {
                 let known = self.acks_known.get_mut(space);
                 *known = (*known).max(Some(largest));
             }
-            Receipt::HandshakeDone
-            | Receipt::AckFrequency(_)
-            | Receipt::Path
-            | Receipt::Ping
-            | Receipt::Datagram => {}
+            Receipt::HandshakeDone | Receipt::AckFrequency(_) | Receipt::Path | Receipt::Ping => {}
             of_streams => self.streams.acked(&of_streams),
         }
     }
@@ -179,8 +168,8 @@ impl ReceiptSink for FrameSources {
             Receipt::NewToken => self.new_token.on_lost(),
             Receipt::HandshakeDone => self.wants_handshake_done = true,
             Receipt::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
-            // Datagrams are not retransmitted, and a repeated challenge carries new data.
-            Receipt::Ack { .. } | Receipt::Path | Receipt::Ping | Receipt::Datagram => {}
+            // A repeated challenge carries new data.
+            Receipt::Ack { .. } | Receipt::Path | Receipt::Ping => {}
             of_streams => self.streams.lost(&of_streams),
         }
     }

@@ -99,18 +99,6 @@ impl Connection {
             Frame::PathResponse(response) => {
                 return Ok(self.on_path_response(now, response.data).into());
             }
-            Frame::Datagram(datagram) => {
-                // The frame's type is part of its size (RFC 9221 §3).
-                let max = usize::from(self.config.max_datagram_frame_size);
-                if datagram.data.len() >= max {
-                    return Err(Fatal::new(
-                        TransportError::PROTOCOL_VIOLATION,
-                        "a DATAGRAM frame above max_datagram_frame_size",
-                    ));
-                }
-                self.sources.datagrams.on_datagram(datagram);
-                return Ok(u64::from(!datagram.data.is_empty()));
-            }
             Frame::AckFrequency(_) | Frame::ImmediateAck(_) if !self.config.ack_frequency => {
                 return Err(Fatal::new(
                     TransportError::FRAME_ENCODING_ERROR,

@@ -40,7 +40,6 @@ use crate::{
     crypto::{DirectionalKeys, EarlyData, Keys, NewKeys, OneRttKeys, Session},
     crypto_stream::CryptoStream,
     space::{PerSpace, Space, SpaceStates},
-    trace::FirstIds,
 };
 
 /// The handshake of a connection and its keys.
@@ -125,13 +124,11 @@ impl Handshake {
         self.stage == Stage::Confirmed
     }
 
-    /// Connection IDs of the first packets; `None` once the handshake is confirmed.
-    pub(super) fn first_ids(&self) -> Option<FirstIds> {
-        self.state.as_deref().map(|state| FirstIds {
-            original_destination: state.original_destination,
-            local: self.local_id,
-            remote: state.peer_id,
-        })
+    /// The destination connection ID of the client's first packet; `None` once the handshake is confirmed.
+    pub(super) fn original_destination(&self) -> Option<ConnectionId> {
+        self.state
+            .as_deref()
+            .map(|state| state.original_destination)
     }
 
     /// Our transport parameters; `None` once the handshake is confirmed.

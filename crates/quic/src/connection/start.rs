@@ -303,7 +303,6 @@ impl Offer {
             active_connection_id_limit: VarInt::from_u32(ACTIVE_CONNECTION_ID_LIMIT as u32),
             disable_active_migration: !config.allows_migration,
             preferred_address: self.preferred.clone(),
-            max_datagram_frame_size: VarInt::from_u32(config.max_datagram_frame_size.into()),
             grease_quic_bit: config.grease,
             version_information: Some(VersionInformation {
                 chosen: version.number(),

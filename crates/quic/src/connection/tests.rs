@@ -2,7 +2,6 @@
 
 mod amplification;
 mod congestion;
-mod datagrams;
 mod ecn;
 mod idle;
 mod limits;

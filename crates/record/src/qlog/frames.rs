@@ -108,11 +108,6 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
         Frame::ImmediateAck(_) => {
             object.text("frame_type", "immediate_ack");
         }
-        Frame::Datagram(frame) => {
-            object
-                .text("frame_type", "datagram")
-                .integer("length", frame.data.len() as u64);
-        }
         Frame::AckFrequency(frame) => ack_frequency(frame, object),
     }
 }

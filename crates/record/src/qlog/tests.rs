@@ -54,12 +54,10 @@ fn written() -> String {
     let epoch = Time::from_nanos(1_000_000);
     let (mut qlog, health) = Qlog::new(&header(), epoch, shared.clone());
     let now = |micros: u64| Time::from_nanos(1_000_000 + micros * 1000);
-    let ids = lastbyte_quic::trace::FirstIds {
+    let started = Event::Started {
         original_destination: id(&[1, 2, 3, 4, 5, 6, 7, 8]),
-        local: id(&[9, 10]),
-        remote: Some(id(&[])),
     };
-    qlog.on_event(now(0), &Event::Started(ids));
+    qlog.on_event(now(0), &started);
     qlog.on_event(now(0), &Event::PacketSent(packet(PAYLOAD)));
     qlog.on_event(
         now(1500),

@@ -536,7 +536,7 @@ fn of_endpoint(text: &mut Text, endpoint: &endpoint::Statistics, quic: &Statisti
 
 fn of_workers(text: &mut Text, numbers: &Numbers) {
     type Value = fn(&lastbyte_driver::Statistics) -> f64;
-    let all: [(&str, &str, Value); 11] = [
+    let all: [(&str, &str, Value); 13] = [
         ("turns", "Turns of the worker's loop.", |one| {
             one.turns as f64
         }),
@@ -563,6 +563,16 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
             "sends_blocked",
             "Send calls that found the kernel's buffer full.",
             |one| one.sends_blocked as f64,
+        ),
+        (
+            "datagrams_dropped",
+            "Datagrams not sent because the system had no room for them.",
+            |one| one.datagrams_dropped as f64,
+        ),
+        (
+            "send_errors",
+            "Send calls that failed for another reason: no route, a packet filter.",
+            |one| one.send_errors as f64,
         ),
         (
             "handed_over",

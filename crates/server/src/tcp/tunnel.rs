@@ -133,7 +133,8 @@ async fn pass(
     }
 }
 
-/// From the client to the handler. Returns whether the client left without an end.
+/// From the client to the handler. Returns whether the client has left: its connection is broken, or its direction has ended, which is
+/// the end of a client that sends no close (RFC 6455 §7.1.1).
 async fn receive(mut read: ReadHalf<Stream>, incoming: Sender<Piece>) -> bool {
     let mut buffer = vec![0; PIECE_LEN];
     loop {
@@ -151,7 +152,7 @@ async fn receive(mut read: ReadHalf<Stream>, incoming: Sender<Piece>) -> bool {
         match len.map(|len| buffer.get(..len).unwrap_or_default()) {
             Ok([]) => {
                 incoming.push(Piece::End);
-                return false;
+                return true;
             }
             Ok(bytes) => incoming.push(Piece::Data(Bytes::copy_from_slice(bytes))),
             Err(_) => return true,

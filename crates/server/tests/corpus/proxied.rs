@@ -489,12 +489,55 @@ fn connections_that_end_with_their_response_are_not_kept() {
         get(&mut scene);
     }
     for at in 0..LIMITS.kept {
-        scene.upstream.send(at, RESPONSES[13].as_bytes());
+        let response = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
+        scene.upstream.send(at, response.as_bytes());
     }
     scene.run(Duration::ZERO);
     scene.upstream.send(LIMITS.kept, RESPONSES[0].as_bytes());
     scene.run(Duration::ZERO);
     scene.world.pass(2 * DELAY);
+    assert_eq!(logged(&scene, 200), LIMITS.kept + 1, "whole responses");
+    get(&mut scene);
+    assert_eq!(scene.upstream.count, LIMITS.kept + 1);
+    scene.world.end();
+}
+
+/// The number of lines with this status.
+#[cfg(test)]
+fn logged(scene: &Scene, status: u16) -> usize {
+    let line = format!("\"status\":{status}");
+    let logged = scene.world.logged.iter();
+    logged.filter(|it| it.contains(&line)).count()
+}
+
+/// After a response to a request whose body does not end, its connection is waited for, and does not become free.
+#[test]
+fn connections_whose_request_does_not_end_are_not_kept() {
+    let mut scene = Scene::new(false, 1);
+    for _ in 0..LIMITS.kept {
+        let client = &mut scene.world.clients[0];
+        let id = client.open(Direction::Bidirectional);
+        let id = id.expect("a stream is permitted");
+        client.write(id, &head("POST", "/", &[]), false);
+        client.write(id, &http3_frame(0, &[b'x'; 10_000]), false);
+        scene.world.pass(2 * DELAY);
+        scene.run(Duration::ZERO);
+        scene.upstream.read();
+    }
+    assert_eq!(scene.upstream.open.len(), LIMITS.kept);
+    get(&mut scene);
+    for at in 0..LIMITS.kept {
+        scene.upstream.send(at, RESPONSES[0].as_bytes());
+    }
+    scene.run(Duration::ZERO);
+    scene.world.pass(20 * DELAY);
+    assert_eq!(logged(&scene, 200), LIMITS.kept, "{:?}", scene.world.logged);
+    scene.upstream.read();
+    let newest = scene.upstream.open.len() - 1;
+    scene.upstream.send(newest, RESPONSES[0].as_bytes());
+    scene.run(Duration::ZERO);
+    scene.world.pass(2 * DELAY);
+    assert_eq!(scene.upstream.count, LIMITS.kept + 1);
     get(&mut scene);
     assert_eq!(scene.upstream.count, LIMITS.kept + 1);
     scene.world.end();

@@ -56,6 +56,8 @@ struct Client {
     is_expecting: bool,
     /// Body is taken only so far.
     takes: usize,
+    /// What it does once the response has begun, instead of ending its request.
+    leave: Option<Leave>,
     got: Got,
     begun: Option<Handle>,
     path: NetworkPath,
@@ -66,6 +68,9 @@ struct Client {
     /// Since when nothing more is wanted.
     over: Option<Time>,
 }
+
+/// How a client leaves a request.
+pub(crate) type Leave = fn(&mut http3::Connection, &mut Connection, StreamId, Time);
 
 /// Each client has a seed of its own: two with the same port and connection IDs would be one to a server.
 static CLIENTS: AtomicU64 = AtomicU64::new(0);
@@ -78,6 +83,9 @@ impl Client {
         let Some(stream) = self.stream.filter(|_| !self.is_expecting) else {
             return;
         };
+        if self.leave.is_some() {
+            return;
+        }
         while !self.unsent.is_empty() {
             match self.http3.write(connection, stream, &self.unsent) {
                 Ok(taken @ 1..) => drop(self.unsent.drain(..taken)),
@@ -129,9 +137,13 @@ impl Application for Client {
                     self.is_expecting = false;
                     self.write(connection);
                 }
-                Event::Response { response, .. } => {
+                Event::Response { response, stream } => {
                     self.got.status = response.status();
                     self.got.fields = response.fields().clone();
+                    if let Some(leave) = self.leave {
+                        leave(&mut self.http3, connection, stream, now);
+                        self.over = Some(now);
+                    }
                 }
                 Event::Data { stream } => {
                     let (body, takes) = (&mut self.got.body, self.takes);
@@ -203,6 +215,20 @@ pub(crate) fn ask(serving: &Serving, request: Request, body: Vec<u8>, takes: usi
     asking.ask(serving, crypto(serving))
 }
 
+/// Sends a request without an end, leaves it once its response has begun, and disappears.
+pub(crate) fn leaves(serving: &Serving, request: Request, leave: Leave) {
+    let asking = Asking {
+        request,
+        body: b"x".to_vec(),
+        takes: usize::MAX,
+        cancels: 0,
+    };
+    let mut worker = asking.worker(serving, crypto(serving));
+    worker.application().leave = Some(leave);
+    worker.run().expect("it runs");
+    assert_eq!(worker.application().got.status, 200);
+}
+
 /// What a client trusts, and the tickets that it gets.
 fn crypto(serving: &Serving) -> Arc<TlsClient> {
     let mut tls = (*serving.client(&[&rustls::version::TLS13])).clone();
@@ -250,6 +276,7 @@ impl Asking {
             stream: None,
             unsent: Vec::new(),
             takes: self.takes,
+            leave: None,
             got: Got::default(),
             begun: None,
             path,

@@ -9,17 +9,18 @@ use std::{
 };
 
 use aws_lc_rs::digest;
-use lastbyte_http3::Request;
+use lastbyte_http3::{Code, Request};
 use lastbyte_server::{
     Site,
     access::{AccessLog, Format},
     log,
     proxy::{Limits, Proxy},
 };
+use lastbyte_wire::VarInt;
 use serde_json::Value;
 
 use crate::{
-    http3::{Got, ask},
+    http3::{Got, Leave, ask, leaves},
     limits::{self, DATA, HEADERS, RST_STREAM, SETTINGS, frame, http2},
     serving::{Client, PATIENCE, Serving, settings},
 };
@@ -27,6 +28,9 @@ use crate::{
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 /// The proof of [`KEY`] (RFC 6455 §1.3).
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+
+/// `H3_REQUEST_CANCELLED`.
+const CANCELLED: VarInt = VarInt::from_u32(0x10c);
 
 /// The proof of a key, by another encoder than the server's.
 fn accept(key: &str) -> String {
@@ -53,6 +57,7 @@ fn accept(key: &str) -> String {
 /// |---|---|
 /// | `/echo` | opens a WebSocket that sends back all that it gets, and ends with it |
 /// | `/silent` | opens one that neither sends nor reads |
+/// | `/chatty` | opens one that sends without end, and reads nothing |
 /// | `/forged` | answers 101 with the proof of another key |
 /// | `/other` | answers 101 for another protocol |
 /// | others | answers 200 with the head of the request, or 403 for `/forbidden` |
@@ -91,7 +96,8 @@ fn serve(mut stream: TcpStream) {
         "/other" => (accept(&key), "h2c"),
         _ => (accept(&key), "websocket"),
     };
-    let is_websocket = ["/echo", "/silent", "/forged", "/other"].contains(&path.as_str());
+    let websockets = ["/echo", "/silent", "/chatty", "/forged", "/other"];
+    let is_websocket = websockets.contains(&path.as_str());
     let answer = if is_websocket && !key.is_empty() {
         assert_ne!(key, KEY, "that of the client");
         assert!(has_one, "{head}");
@@ -112,11 +118,13 @@ fn serve(mut stream: TcpStream) {
         return;
     }
     let mut buffer = [0; 4096];
-    if path == "/silent" {
-        loop {
+    match path.as_str() {
+        "/silent" => loop {
             // It stays open as long as the test runs.
             thread::park();
-        }
+        },
+        "/chatty" => while stream.write_all(&buffer).is_ok() {},
+        _ => {}
     }
     loop {
         match stream.read(&mut buffer) {
@@ -282,6 +290,63 @@ fn a_websocket_passes_bytes_on_over_all_versions() {
         ("\"HTTP/3\"", 4),
     ];
     assert_eq!(seen, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+}
+
+/// A client may leave at any time, whatever the upstream does: it is none of the responses that were cut off.
+#[test]
+fn a_websocket_whose_client_leaves_without_a_close_is_not_cut_off() {
+    let url = format!("http://{}", upstream());
+    let proxy = Proxy::new(url.parse().expect("a URL"), None, Limits::default(), 1);
+    let mut settings = settings(proxy.expect("threads"));
+    let (writer, access) = log::queue();
+    settings.access = Some(AccessLog::new(writer, Format::Ndjson));
+    let serving = Serving::start(settings);
+    let mut left = 0;
+    let mut is_logged = |what: &str| {
+        let line = access.next().expect("the server runs");
+        assert!(line.contains("\"status\":101"), "{what} {line}");
+        left += 1;
+    };
+    for path in ["/echo", "/silent", "/chatty"] {
+        drop(opened(&serving, path));
+        is_logged(path);
+        for is_reset in [false, true] {
+            let mut client = connect(&serving, path);
+            assert_eq!(next(&mut client).0, HEADERS);
+            if is_reset {
+                client.send(&frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]));
+                is_logged(path);
+            }
+            drop(client);
+            if !is_reset {
+                is_logged(path);
+            }
+        }
+
+        let leave: [Leave; 5] = [
+            |_, quic, stream, _| {
+                let _ = quic.streams().reset(stream, CANCELLED);
+            },
+            |_, quic, stream, now| {
+                let _ = quic.streams().stop_sending(stream, CANCELLED, now);
+            },
+            |_, quic, stream, now| {
+                let _ = quic.streams().reset(stream, CANCELLED);
+                let _ = quic.streams().stop_sending(stream, CANCELLED, now);
+            },
+            |http3, quic, stream, now| http3.stop(quic, now, stream, Code::REQUEST_CANCELLED),
+            |_, quic, _, now| quic.close(now, Code::NO_ERROR.get()),
+        ];
+        for leave in leave {
+            let request = Request::extended_connect("websocket", "https", "localhost", path);
+            leaves(&serving, request, leave);
+            is_logged(path);
+        }
+    }
+    let report = serving.server.shut_down(PATIENCE);
+    assert_eq!(left, 24);
+    assert_eq!(report.tcp.cut_off, 0);
+    assert_eq!(report.statistics.cut_off, 0);
 }
 
 #[test]

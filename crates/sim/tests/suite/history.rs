@@ -187,9 +187,12 @@ struct FirstEvents(Arc<Mutex<Vec<String>>>);
 
 impl Trace for FirstEvents {
     fn on_event(&mut self, _: Time, event: &Event<'_>) {
-        if let Event::Started(ids) = event {
+        if let Event::Started {
+            original_destination,
+        } = event
+        {
             let mut all = self.0.lock().expect("one thread");
-            all.push(ids.original_destination.to_string());
+            all.push(original_destination.to_string());
         }
     }
 }

@@ -127,3 +127,80 @@ fn sockets_on_all_addresses_are_reachable_over_loopback() {
     assert_eq!(on("[::]:5"), "[::1]:5");
     assert_eq!(on("192.0.2.1:5"), "192.0.2.1:5");
 }
+
+#[test]
+fn each_error_of_a_send_has_its_meaning() {
+    let of = |errno| SendError::of(io::Error::from_raw_os_error(errno));
+    assert!(matches!(of(libc::EAGAIN), SendError::Full { sent: 0 }));
+    for errno in [libc::ENOBUFS, libc::ENOMEM] {
+        assert!(matches!(of(errno), SendError::Dropped), "{errno}");
+    }
+    assert!(matches!(of(libc::EMSGSIZE), SendError::TooLarge));
+    for errno in [
+        libc::EPERM,
+        libc::EACCES,
+        libc::ENETUNREACH,
+        libc::EHOSTUNREACH,
+        libc::ENETDOWN,
+        libc::EADDRNOTAVAIL,
+        libc::ECONNREFUSED,
+        libc::EINVAL,
+        libc::EIO,
+    ] {
+        let SendError::Failed(error) = of(errno) else {
+            panic!("{errno}");
+        };
+        assert_eq!(error.raw_os_error(), Some(errno));
+    }
+}
+
+#[test]
+fn an_interface_without_segmentation_offload_gets_all_datagrams_one_by_one() {
+    for errno in [libc::EIO, libc::EINVAL] {
+        let (segments, mut calls) = (std::cell::Cell::new(64), Vec::new());
+        let sent = send_in_parts(
+            &[7; 25],
+            10,
+            || segments.get(),
+            |bytes| {
+                calls.push(bytes.len());
+                if segments.replace(1) == 1 {
+                    return Ok(());
+                }
+                Err(SendError::of(io::Error::from_raw_os_error(errno)))
+            },
+        );
+        assert!(sent.is_ok(), "{sent:?}");
+        assert_eq!(calls, [25, 10, 10, 5]);
+    }
+    // Without the offload, the same error is one of the datagram.
+    let mut calls = 0;
+    let sent = send_in_parts(
+        &[7; 25],
+        10,
+        || 1,
+        |_| {
+            calls += 1;
+            Err(SendError::of(io::Error::from_raw_os_error(libc::EIO)))
+        },
+    );
+    assert!(matches!(sent, Err(SendError::Failed(_))), "{sent:?}");
+    assert_eq!(calls, 1);
+}
+
+#[test]
+fn receiving_goes_on_after_errors_that_concern_other_datagrams_or_pass() {
+    for (errno, passes) in [
+        (libc::EAGAIN, true),
+        (libc::ECONNREFUSED, true),
+        (libc::EHOSTUNREACH, true),
+        (libc::ENETUNREACH, true),
+        (libc::ENOMEM, true),
+        (libc::ENOBUFS, true),
+        (libc::EBADF, false),
+        (libc::EINVAL, false),
+    ] {
+        let error = io::Error::from_raw_os_error(errno);
+        assert_eq!(is_transient(&error), passes, "{error}");
+    }
+}

@@ -71,8 +71,6 @@ static TABLE: [Row; 0x20] = [
     row("IMMEDIATE_ACK", "___1", ""),
 ];
 
-/// RFC 9221 §4, §5: permitted in 0-RTT and 1-RTT packets.
-static DATAGRAM: Row = row("DATAGRAM", "__01", "");
 /// draft-ietf-quic-ack-frequency §3 and §4.
 static ACK_FREQUENCY: Row = row("ACK_FREQUENCY", "___1", "");
 
@@ -172,10 +170,6 @@ impl FrameType {
     pub const HANDSHAKE_DONE: Self = Self::of(0x1e);
     /// draft-ietf-quic-ack-frequency §5.
     pub const IMMEDIATE_ACK: Self = Self::of(0x1f);
-    /// RFC 9221 §4, without a length.
-    pub const DATAGRAM: Self = Self::of(0x30);
-    /// RFC 9221 §4, with a length.
-    pub const DATAGRAM_LEN: Self = Self::of(0x31);
     /// draft-ietf-quic-ack-frequency §4.
     pub const ACK_FREQUENCY: Self = Self::of(0xaf);
 
@@ -268,7 +262,6 @@ impl FrameType {
 
     fn row(self) -> Option<&'static Row> {
         match self {
-            Self::DATAGRAM | Self::DATAGRAM_LEN => Some(&DATAGRAM),
             Self::ACK_FREQUENCY => Some(&ACK_FREQUENCY),
             _ => TABLE.get(usize::try_from(self.get()).ok()?),
         }

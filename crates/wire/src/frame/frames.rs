@@ -49,7 +49,7 @@ impl<'a> Frames<'a> {
         self.reader.position()
     }
 
-    /// The type of the frame decoded last, as in the packet: with the flags of STREAM and DATAGRAM frames, which
+    /// The type of the frame decoded last, as in the packet: with the flags of STREAM frames, which
     /// [`Frame::frame_type`] lacks.
     #[must_use]
     pub const fn frame_type(&self) -> FrameType {

@@ -1,9 +1,9 @@
-//! The optional Length field of STREAM and DATAGRAM frames (RFC 9000 §19.8, RFC 9221 §4).
+//! The optional Length field of STREAM frames (RFC 9000 §19.8).
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a STREAM or DATAGRAM frame has a Length field.
+/// Whether a STREAM frame has a Length field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LengthField {
     /// The frame has a Length field, and other frames may follow it.

@@ -105,9 +105,6 @@ impl TransportParameters {
             ParameterId::VERSION_INFORMATION => {
                 self.version_information = Some(VersionInformation::decode(value, sender)?);
             }
-            ParameterId::MAX_DATAGRAM_FRAME_SIZE => {
-                self.max_datagram_frame_size = value.varint()?;
-            }
             ParameterId::GREASE_QUIC_BIT => self.grease_quic_bit = true,
             ParameterId::MIN_ACK_DELAY => self.min_ack_delay_us = Some(value.varint()?),
             _ => return Ok(()),

@@ -102,7 +102,7 @@ impl TransportParameters {
         Ok(())
     }
 
-    pub(super) fn integers(&self) -> [(ParameterId, VarInt); 12] {
+    pub(super) fn integers(&self) -> [(ParameterId, VarInt); 11] {
         [
             (ParameterId::MAX_IDLE_TIMEOUT, self.max_idle_timeout_ms),
             (ParameterId::MAX_UDP_PAYLOAD_SIZE, self.max_udp_payload_size),
@@ -135,10 +135,6 @@ impl TransportParameters {
             (
                 ParameterId::ACTIVE_CONNECTION_ID_LIMIT,
                 self.active_connection_id_limit,
-            ),
-            (
-                ParameterId::MAX_DATAGRAM_FRAME_SIZE,
-                self.max_datagram_frame_size,
             ),
         ]
     }

@@ -38,7 +38,7 @@ pub enum TransportParameterErrorKind {
     Missing,
     /// The value differs from the connection ID used in the handshake (RFC 9000 §7.3).
     ConnectionIdMismatch,
-    /// A server accepted 0-RTT, but reduced a limit that the client remembered (RFC 9000 §7.4.1, RFC 9221 §3).
+    /// A server accepted 0-RTT, but reduced a limit that the client remembered (RFC 9000 §7.4.1).
     Reduced,
 }
 

@@ -56,8 +56,6 @@ parameters! {
     RETRY_SOURCE_CONNECTION_ID = 0x10, "retry_source_connection_id";
     /// `version_information` (RFC 9368 §3).
     VERSION_INFORMATION = 0x11, "version_information";
-    /// `max_datagram_frame_size` (RFC 9221 §3).
-    MAX_DATAGRAM_FRAME_SIZE = 0x20, "max_datagram_frame_size";
     /// `grease_quic_bit` (RFC 9287 §3).
     GREASE_QUIC_BIT = 0x2ab2, "grease_quic_bit";
     /// `min_ack_delay` (draft-ietf-quic-ack-frequency §3).

@@ -7,7 +7,7 @@ use crate::VarInt;
 
 impl TransportParameters {
     /// The subset of a server's parameters that a client stores with its session ticket and applies to 0-RTT (RFC 9000
-    /// §7.4.1, RFC 9221 §3, RFC 9287 §3). All other parameters have their default values. A server can store the same
+    /// §7.4.1, RFC 9287 §3). All other parameters have their default values. A server can store the same
     /// subset in the ticket.
     #[must_use]
     pub fn remembered(&self) -> Self {
@@ -22,7 +22,6 @@ impl TransportParameters {
             initial_max_streams_uni: self.initial_max_streams_uni,
             disable_active_migration: self.disable_active_migration,
             active_connection_id_limit: self.active_connection_id_limit,
-            max_datagram_frame_size: self.max_datagram_frame_size,
             grease_quic_bit: self.grease_quic_bit,
             ..Self::default()
         }
@@ -34,7 +33,7 @@ impl TransportParameters {
     /// # Errors
     ///
     /// Returns [`TransportParameterErrorKind::Reduced`] if a limit is lower than the remembered one, because 0-RTT data may
-    /// already exceed it. The code is `PROTOCOL_VIOLATION` (RFC 9000 §7.4.1, RFC 9221 §3).
+    /// already exceed it. The code is `PROTOCOL_VIOLATION` (RFC 9000 §7.4.1).
     pub fn check_not_reduced(&self, new: &Self) -> Result<(), TransportParameterError> {
         let reduced = self
             .limits()

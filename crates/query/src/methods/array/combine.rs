@@ -3,6 +3,7 @@
 use super::super::enumerable;
 use super::{size_argument, strict_array, uniq};
 use crate::class::Class;
+use crate::memory::Growth;
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::value::compare::eql;
@@ -28,9 +29,7 @@ pub(in crate::methods) fn call(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>)
         }
         M::OpMul => {
             if let Value::Str(separator) = &args[0] {
-                let mut out = String::new();
-                join(&mut out, list, &separator.string(), 0)?;
-                return Ok(Value::str(out));
+                return joined(vm, list, &separator.string());
             }
             let times = size_argument(&args[0], "argument must be non-negative")?;
             let count = times.saturating_mul(list.borrow().len());
@@ -112,7 +111,7 @@ pub(in crate::methods) fn zip(
 }
 
 /// `flatten`, `zip`, `transpose`, `product`, `combination` and similar methods.
-pub(in crate::methods) fn reshape(_: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
+pub(in crate::methods) fn reshape(vm: &mut Vm, list: &Rc<List>, call: Call<'_, '_>) -> Eval {
     let (_, method, args, _) = call.parts();
     let elements = || list.borrow().clone();
     Ok(match method {
@@ -123,7 +122,8 @@ pub(in crate::methods) fn reshape(_: &mut Vm, list: &Rc<List>, call: Call<'_, '_
                 Some(depth) => need_int(depth)?,
             };
             let mut out = Vec::new();
-            flatten(&mut out, &elements(), depth, 0)?;
+            let mut growth = Growth::of(&vm.bounds, 0);
+            flatten(&mut out, list, (depth, 0), &mut growth)?;
             Value::array(out)
         }
         M::Join => {
@@ -132,9 +132,7 @@ pub(in crate::methods) fn reshape(_: &mut Vm, list: &Rc<List>, call: Call<'_, '_
                 Some(Value::Str(text)) => text.string(),
                 Some(other) => return Err(no_conversion(other, "String")),
             };
-            let mut out = String::new();
-            join(&mut out, list, &separator, 0)?;
-            Value::str(out)
+            joined(vm, list, &separator)?
         }
         _ => return Err(call.unknown()),
     })
@@ -156,23 +154,44 @@ fn transpose(rows: &[Value]) -> Eval {
     ))
 }
 
-fn flatten(out: &mut Vec<Value>, list: &[Value], depth: i64, level: u32) -> Eval<()> {
+fn flatten(
+    out: &mut Vec<Value>,
+    list: &List,
+    (depth, level): (i64, u32),
+    growth: &mut Growth<'_>,
+) -> Eval<()> {
     if level > 1000 {
         return Err(argument_error("tried to flatten recursive array"));
     }
-    for it in list {
+    for it in list.borrow().iter() {
         match it {
             Value::Array(inner) if depth != 0 => {
-                let inner = inner.borrow().clone();
-                flatten(out, &inner, depth - 1, level + 1)?;
+                flatten(out, inner, (depth - 1, level + 1), growth)?;
             }
             other => out.push(other.clone()),
         }
+        growth.to(out.len() * size_of::<Value>())?;
     }
     Ok(())
 }
 
-fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> {
+fn joined(vm: &Vm, list: &List, separator: &str) -> Eval {
+    let mut out = String::new();
+    join(
+        &mut out,
+        list,
+        (separator, 0),
+        &mut Growth::of(&vm.bounds, 0),
+    )?;
+    Ok(Value::str(out))
+}
+
+fn join(
+    out: &mut String,
+    list: &List,
+    (separator, level): (&str, u32),
+    growth: &mut Growth<'_>,
+) -> Eval<()> {
     if level > 1000 {
         return Err(argument_error("recursive array join"));
     }
@@ -181,9 +200,10 @@ fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> 
             out.push_str(separator);
         }
         match it {
-            Value::Array(inner) => join(out, inner, separator, level + 1)?,
-            other => write_to_s(out, other),
+            Value::Array(inner) => join(out, inner, (separator, level + 1), growth)?,
+            other => write_to_s(out, other, growth)?,
         }
+        growth.to(out.len())?;
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use super::super::object::enumerator;
 use super::{byte_of, char_count, need_str, pattern_of};
 use crate::class::Class;
+use crate::memory::Growth;
 use crate::methods::call::Call;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
 use crate::value::exception::{Eval, brief, error, type_error, wrong_arguments};
-use crate::value::inspect::to_s;
+use crate::value::inspect::write_to_s;
 use crate::value::number::need_int;
 use crate::value::text::Text;
 use crate::vm::Vm;
@@ -217,13 +218,15 @@ fn substitute(vm: &mut Vm, s: &str, call: Call<'_, '_>) -> Eval {
         match args.get(1) {
             Some(table @ Value::Hash(_)) => {
                 let value = vm.send(table, M::OpIndex, &[whole], None)?;
-                out.push_str(&to_s(&value));
+                let mut growth = Growth::of(&vm.bounds, out.len());
+                write_to_s(&mut out, &value, &mut growth)?;
             }
             Some(template) => expand(&mut out, &need_str(template)?, one)?,
             None => {
                 if let Some(block) = block {
                     let value = vm.call1(block, whole)?;
-                    out.push_str(&to_s(&value));
+                    let mut growth = Growth::of(&vm.bounds, out.len());
+                    write_to_s(&mut out, &value, &mut growth)?;
                 }
             }
         }

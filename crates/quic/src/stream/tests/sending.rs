@@ -371,6 +371,51 @@ fn rfc9001_4_6_2_rejected_0rtt_is_retransmitted_within_the_new_limits() {
     );
 }
 
+/// Whatever became of its packets: lost ones are not retransmitted twice, and control frames are repeated too.
+#[test]
+fn rfc9001_4_6_2_everything_of_rejected_0rtt_is_sent_once_more() {
+    let code = varint(5);
+    for has_lost in [false, true] {
+        let mut client = client(&small());
+        let [whole, stopped, reset] = [1000, 10, 20].map(|len| {
+            let id = client.open(Direction::Bidirectional).expect("permitted");
+            client.write(id, &vec![7; len]).expect("open");
+            id
+        });
+        client.finish(whole).expect("open");
+        client.stop_sending(stopped, code, NOW).expect("live");
+        let (_, receipts) = packet(&mut client, 1200);
+        client.reset(reset, code).expect("live");
+        while client.wants_to_send() {
+            packet(&mut client, 1200);
+        }
+        if has_lost {
+            lose(&mut client, &receipts);
+        }
+        client.on_zero_rtt_rejected();
+        client.on_peer_parameters(&parameters(&small()));
+        let (payload, receipts) = packet(&mut client, 3000);
+        assert_eq!(data(&payload), [(0, 1000), (4, 10)], "{has_lost}");
+        let sent = frames(&payload);
+        let has = |wanted: &dyn Fn(&Frame<'_>) -> bool| sent.iter().filter(|it| wanted(it)).count();
+        assert_eq!(
+            has(&|it| matches!(it, Frame::Stream(it) if it.header.fin && it.header.id == whole)),
+            1
+        );
+        assert_eq!(
+            has(&|it| matches!(it, Frame::StopSending(it) if it.stream_id == stopped)),
+            1
+        );
+        assert_eq!(
+            has(&|it| matches!(it, Frame::ResetStream(it) if it.stream_id == reset)),
+            1
+        );
+        assert!(!client.wants_to_send(), "nothing is sent twice");
+        acknowledge(&mut client, &receipts);
+        assert!(!client.wants_to_send());
+    }
+}
+
 #[test]
 fn limits_remembered_for_0rtt_only_increase() {
     let mut client = client(&small());

@@ -416,6 +416,8 @@ enum Leaves {
     Connection,
     /// `RST_STREAM` with `CANCEL` (RFC 9113 §6.4).
     Stream,
+    /// The direction of a WebSocket over HTTP/1.1 ends without a close.
+    Direction,
     /// It stays.
     Not,
 }
@@ -441,8 +443,14 @@ fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
         (200, of_http2(post)),
     ] {
         let is_http2 = request.starts_with(b"PRI");
-        for leaves in [Leaves::Connection, Leaves::Stream, Leaves::Not] {
-            if leaves == Leaves::Stream && !is_http2 {
+        for leaves in [
+            Leaves::Connection,
+            Leaves::Stream,
+            Leaves::Direction,
+            Leaves::Not,
+        ] {
+            if leaves == Leaves::Stream && !is_http2 || leaves == Leaves::Direction && status != 101
+            {
                 continue;
             }
             let what = format!("{leaves:?} {}", String::from_utf8_lossy(&request));
@@ -465,10 +473,19 @@ fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
                         client.send(&frame(3, 0, 1, &[0, 0, 0, 8])).await;
                         Some(client)
                     }
+                    Leaves::Direction => {
+                        client.stream.shutdown().await.expect("it is open");
+                        Some(client)
+                    }
                     Leaves::Not => Some(client),
                 };
-                if leaves != Leaves::Not {
-                    assert_eq!(exchange.incoming.next().await, None, "{what}");
+                let end = match leaves {
+                    Leaves::Not => None,
+                    Leaves::Direction => Some(Some(Piece::End)),
+                    _ => Some(None),
+                };
+                if let Some(end) = end {
+                    assert_eq!(exchange.incoming.next().await, end, "{what}");
                 }
                 drop(exchange);
                 settle().await;

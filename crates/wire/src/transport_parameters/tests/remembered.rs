@@ -10,7 +10,6 @@ fn rfc9000_7_4_1_parameters_remembered_for_0_rtt() {
         max_udp_payload_size: VarInt::from_u32(1400),
         disable_active_migration: true,
         grease_quic_bit: true,
-        max_datagram_frame_size: VarInt::from_u32(1),
         ..TransportParameters::default()
     };
     let all = TransportParameters {
@@ -44,11 +43,10 @@ fn rfc9000_7_4_1_reduced_limits_are_protocol_violations() {
         initial_max_streams_bidi: many,
         initial_max_streams_uni: many,
         active_connection_id_limit: VarInt::from_u32(4),
-        max_datagram_frame_size: VarInt::from_u32(10),
         ..TransportParameters::default()
     };
     assert_eq!(old.remembered().check_not_reduced(&old), Ok(()));
-    let reductions: [(ParameterId, Reduce); 8] = [
+    let reductions: [(ParameterId, Reduce); 7] = [
         (ParameterId::INITIAL_MAX_DATA, |p| {
             p.initial_max_data = VarInt::from_u32(9);
         }),
@@ -69,9 +67,6 @@ fn rfc9000_7_4_1_reduced_limits_are_protocol_violations() {
         }),
         (ParameterId::ACTIVE_CONNECTION_ID_LIMIT, |p| {
             p.active_connection_id_limit = VarInt::from_u32(3);
-        }),
-        (ParameterId::MAX_DATAGRAM_FRAME_SIZE, |p| {
-            p.max_datagram_frame_size = VarInt::ZERO;
         }),
     ];
     for (id, reduce) in reductions {

@@ -40,7 +40,7 @@ fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
 
 prop_compose! {
     fn parameters()(
-        integers in prop::array::uniform8(integer()),
+        integers in prop::array::uniform6(integer()),
         counts in (0..=1_u64 << 60, 0..=1_u64 << 60),
         max_ack_delay_ms in 0_u32..1 << 14,
         small in (1200_u32.., 2_u32.., 0_u8..=20, any::<[bool; 2]>()),
@@ -50,7 +50,7 @@ prop_compose! {
         versions in prop::option::of(prop::collection::vec(1_u32.., 1..6)),
         has_min_ack_delay in any::<bool>(),
     ) -> TransportParameters {
-        let [idle, data, local, remote, uni, datagram, min_ack_delay, _] = integers;
+        let [idle, data, local, remote, uni, min_ack_delay] = integers;
         let versions: Option<Vec<_>> = versions.map(|list| list.into_iter().map(VersionNumber::new).collect());
         TransportParameters {
             original_destination_connection_id: ids[0],
@@ -71,7 +71,6 @@ prop_compose! {
             initial_source_connection_id: ids[1],
             retry_source_connection_id: ids[2],
             version_information: versions.map(|available| VersionInformation { chosen: available[0], available }),
-            max_datagram_frame_size: datagram,
             grease_quic_bit: small.3[1],
             min_ack_delay_us: has_min_ack_delay
                 .then(|| VarInt::saturating(min_ack_delay.get().min(u64::from(max_ack_delay_ms) * 1000))),
