@@ -140,8 +140,9 @@ impl Ramp {
             let lost = (self.unit() * 3.0) as u32;
             let _ = writeln!(
                 self.log,
-                r#"{{"type":"connection","time":{},"conn_id":{number},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
+                r#"{{"type":"connection","time":{},"conn_id":{number},"content_length":300000,"ttlb":{ttlb},"num-packets.sent":250,"num-packets.lost":{lost},"rtt.minimum":20,"rtt.smoothed":{},"complete":{is_complete},"experiment":"ramp","arm":"{}","site":"{}","config":"00112233aabbccdd-{epoch}"}}"#,
                 STARTED_MS + self.hour * HOUR_MS + number * 1800,
+                24 + number % 5,
                 if is_arm { "new" } else { "old" },
                 ["fra", "nrt"][(number % 2) as usize],
             );
@@ -315,6 +316,7 @@ fn shows(ramp: &Ramp) {
         "`new` won",
         "Change of the P95",
         "Rise of packet loss",
+        "Rise of the RTT beside its minimum",
         "Sample ratio",
     ] {
         assert!(html.contains(part), "{part}");

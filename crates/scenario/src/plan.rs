@@ -40,6 +40,9 @@ pub struct RampPlan {
     /// The largest acceptable fall of the share of complete transfers.
     #[serde(deserialize_with = "share")]
     pub completion: f64,
+    /// The largest acceptable rise of the smoothed round-trip time beside the minimum: 0.1 for 10 %. `None` for no limit.
+    #[serde(deserialize_with = "optional_share")]
+    pub rtt: Option<f64>,
     /// The time to last byte of incomplete transfers, and of longer ones.
     #[serde(deserialize_with = "text::span")]
     pub time_limit: Duration,
@@ -66,6 +69,7 @@ impl Default for RampPlan {
             detect: 0.05,
             loss: 0.005,
             completion: 0.005,
+            rtt: None,
             time_limit: Duration::from_secs(60),
             min_size: 0,
             holdback: 0.05,
@@ -128,6 +132,7 @@ impl RampPlan {
             ("detect", self.detect),
             ("loss", self.loss),
             ("completion", self.completion),
+            ("rtt", self.rtt.unwrap_or(self.detect)),
         ] {
             if !(0.0001..=0.5).contains(&value) {
                 return invalid(key, units::show_share(value), "0.01% to 50%".into());
@@ -172,6 +177,10 @@ impl RampPlan {
 fn share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let text = String::deserialize(from)?;
     units::probability(&text).map_err(|error| D::Error::custom(SettingError::from(error)))
+}
+
+fn optional_share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    share(from).map(Some)
 }
 
 fn shares<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {

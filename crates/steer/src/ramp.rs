@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `alarm-ratio` | the numbers of connections by arm contradict the shares, over all or at a site | 0.1 % |
 //! | `hold` | fewer connections of an arm than the plan's least number | |
-//! | `stop-harm` | the arm's mean log TTLB is higher, over all or at a site; or the rise of loss or of incomplete transfers is above its limit | 1 % each: 3 % |
+//! | `stop-harm` | the arm's mean log TTLB is higher, over all or at a site; or the rise of loss, of incomplete transfers or of the round-trip time is above its limit | 1 %; 2 % together |
 //! | `win` | in the last stage, after its least time, the mean log TTLB of this stage alone is lower, and loss and incomplete transfers are within their limits | 2 % |
 //! | `futile` | an improvement of `detect` is excluded; or the plan's time is over | 5 %, if the improvement is that large |
 //! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
@@ -49,7 +49,10 @@ use crate::{
 mod tests;
 
 const WIN_ERROR: f64 = 0.02;
+/// Of a higher TTLB: half of it over all, and half at a site.
 const HARM_ERROR: f64 = 0.01;
+/// Of the limits of loss, incomplete transfers and round-trip times together.
+const RAILS_ERROR: f64 = 0.02;
 const FUTILE_ERROR: f64 = 0.05;
 const RATIO_ERROR: f64 = 0.001;
 /// Of the bounds of each quantile, over all stages. No decision follows from them.
@@ -127,6 +130,9 @@ pub struct Setup {
     pub loss: f64,
     /// The largest acceptable fall of the share of complete transfers.
     pub completion: f64,
+    /// The largest acceptable rise of the smoothed round-trip time beside the minimum, if there is a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<f64>,
 }
 
 /// A look: a line of the decision log.
@@ -189,6 +195,8 @@ pub struct Look {
     pub loss: Option<Change>,
     /// The change of the share of incomplete transfers.
     pub incomplete: Option<Change>,
+    /// The change of the smoothed round-trip time beside the minimum: of the geometric mean of their ratio.
+    pub rtt: Option<Change>,
     /// The largest log Bayes factor against the shares, less its limit: an alarm above zero.
     pub ratio: Option<f64>,
 }
@@ -344,6 +352,7 @@ impl Ramp {
             detect: subject.plan.detect,
             loss: subject.plan.loss,
             completion: subject.plan.completion,
+            rtt: subject.plan.rtt,
         };
         Look {
             look: last.map_or(0, |last| last.look + 1),
@@ -376,6 +385,7 @@ impl Ramp {
             p95: None,
             loss: None,
             incomplete: None,
+            rtt: None,
             ratio: None,
         }
     }
@@ -459,8 +469,19 @@ impl Ramp {
             p50: findings.quantile(0.5, plan),
             p75: findings.quantile(0.75, plan),
             p95: findings.quantile(0.95, plan),
-            loss: findings.loss.map(|of| limited(&of, plan.loss)),
-            incomplete: findings.incomplete.map(|of| limited(&of, plan.completion)),
+            loss: findings.loss.map(|of| limited(&of, plan.loss, plan)),
+            incomplete: (findings.incomplete).map(|of| limited(&of, plan.completion, plan)),
+            rtt: findings.rtt.map(|of| {
+                let limit = rtt_limit(plan).unwrap_or(plan.detect);
+                let Change { value, low, high } = limited(&of, limit, plan);
+                let ratio = |bound: Option<f64>| bound.map(f64::exp_m1);
+                let bounds = (ratio(low).and_then(bound_of_ratio), ratio(high));
+                Change {
+                    value: value.exp_m1(),
+                    low: bounds.0,
+                    high: bounds.1,
+                }
+            }),
             ratio: findings.ratio.map(|(_, excess)| excess),
         })
     }
@@ -527,11 +548,19 @@ fn relative(of: &Difference, plan: &RampPlan) -> Change {
     change(of.value.exp_m1(), (low.exp_m1(), high.exp_m1()))
 }
 
-fn limited(of: &Difference, limit: f64) -> Change {
-    change(
-        of.value,
-        (of.below(HARM_ERROR, limit), of.above(HARM_ERROR, limit)),
-    )
+fn limited(of: &Difference, limit: f64, plan: &RampPlan) -> Change {
+    let error = rail_error(plan);
+    change(of.value, (of.below(error, limit), of.above(error, limit)))
+}
+
+/// The limit of the logarithm of round-trip times, if there is one.
+fn rtt_limit(plan: &RampPlan) -> Option<f64> {
+    plan.rtt.map(f64::ln_1p)
+}
+
+/// The error of each guard rail.
+fn rail_error(plan: &RampPlan) -> f64 {
+    RAILS_ERROR / if plan.rtt.is_some() { 3.0 } else { 2.0 }
 }
 
 /// The statistics of a look.
@@ -543,6 +572,7 @@ struct Findings<'a> {
     times: Option<&'a [Histogram; 2]>,
     loss: Option<Difference>,
     incomplete: Option<Difference>,
+    rtt: Option<Difference>,
     /// Whether more than half of the baseline's transfers in the stage are incomplete.
     is_broken: bool,
     /// The site, or all of them, that contradicts the shares most, and by how much the alarm's limit is exceeded.
@@ -562,6 +592,7 @@ impl<'a> Findings<'a> {
             times: tally.times(current.number),
             loss: difference(tally.strata(None, None, |of| of.loss)),
             incomplete: difference(tally.strata(None, None, |of| of.incomplete)),
+            rtt: difference(tally.strata(None, None, |of| of.rtt)),
             ratio: ratio(epochs, tally),
         }
     }
@@ -648,6 +679,25 @@ impl<'a> Findings<'a> {
         Some(Change { value, low, high })
     }
 
+    /// The guard rails: names, rises, limits, and limits as shares.
+    fn rails(
+        &self,
+        plan: &RampPlan,
+    ) -> impl Iterator<Item = (&'static str, Option<Difference>, f64, f64)> {
+        let rtt = rtt_limit(plan).zip(plan.rtt);
+        let rtt = rtt.map(|(limit, shown)| ("the RTT beside its minimum", self.rtt, limit, shown));
+        let both = [
+            ("loss", self.loss, plan.loss),
+            (
+                "the share of incomplete transfers",
+                self.incomplete,
+                plan.completion,
+            ),
+        ];
+        let both = both.map(|(what, of, limit)| (what, of, limit, limit));
+        both.into_iter().chain(rtt)
+    }
+
     /// The harm that is shown.
     fn harm(&self, subject: &Subject<'_>, tally: &Tally) -> Option<String> {
         let plan = subject.plan;
@@ -655,16 +705,10 @@ impl<'a> Findings<'a> {
         if self.ttlb.is_some_and(|of| is_slower(of, HARM_ERROR / 2.0)) {
             return Some("TTLB is higher".to_owned());
         }
-        for (what, of, limit) in [
-            ("loss", self.loss, plan.loss),
-            (
-                "the share of incomplete transfers",
-                self.incomplete,
-                plan.completion,
-            ),
-        ] {
-            if of.is_some_and(|of| of.below(HARM_ERROR, limit) > limit) {
-                let limit = units::show_share(limit);
+        let error = rail_error(plan);
+        for (what, of, limit, shown) in self.rails(plan) {
+            if of.is_some_and(|of| of.below(error, limit) > limit) {
+                let limit = units::show_share(shown);
                 return Some(format!("{what} rose by more than {limit}"));
             }
         }
@@ -690,15 +734,8 @@ impl<'a> Findings<'a> {
         if self.is_broken {
             return Some("more than half of the baseline's transfers are incomplete".to_owned());
         }
-        let rails = [
-            ("loss", self.loss, subject.plan.loss),
-            (
-                "the share of incomplete transfers",
-                self.incomplete,
-                subject.plan.completion,
-            ),
-        ];
-        rails.into_iter().find_map(|(what, of, limit)| match of {
+        let mut rails = self.rails(subject.plan);
+        rails.find_map(|(what, of, limit, _)| match of {
             Some(of) => (of.value > limit || of.value.is_nan())
                 .then(|| format!("{what} is above its limit")),
             None => Some(format!("{what} is not known")),

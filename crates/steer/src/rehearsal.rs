@@ -28,6 +28,8 @@ pub struct Outcome {
     pub ttlb_ms: Option<f64>,
     /// The share of lost packets, if packets were sent.
     pub loss: Option<f64>,
+    /// The smoothed round-trip time as a multiple of the minimum.
+    pub rtt: Option<f64>,
 }
 
 /// A path with the outcome in each arm.
@@ -350,6 +352,7 @@ impl<'a> Rehearsal<'a> {
             is_complete,
             outcome.ttlb_ms,
             outcome.loss,
+            outcome.rtt,
             self.limit_ms(),
         );
         (true, is_arm)

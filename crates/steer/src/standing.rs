@@ -117,6 +117,7 @@ impl<'a> Standing<'a> {
             ("TTLB", "%", last.ttlb),
             ("loss", "pp", last.loss),
             ("incomplete transfers", "pp", last.incomplete),
+            ("RTT beside its minimum", "%", last.rtt),
         ] {
             let Some(Change { value, low, high }) = change else {
                 continue;
@@ -218,6 +219,12 @@ impl<'a> Standing<'a> {
                 "In points of the transfers. Harm: the lower bound is above the limit.",
                 |look| look.incomplete,
                 limit(setup.completion, "limit"),
+            ),
+            change(
+                "Rise of the RTT beside its minimum",
+                "The smoothed round-trip time as a multiple of the minimum, a proxy of harm to other traffic. Harm: the lower bound is above the limit, if the plan has one.",
+                |look| look.rtt,
+                setup.rtt.map_or_else(none, |rtt| limit(rtt, "limit")),
             ),
             Sequence {
                 title: "Sample ratio".to_owned(),

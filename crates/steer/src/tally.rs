@@ -27,6 +27,8 @@ pub(crate) const HOUR_MS: u64 = 60 * MINUTE_MS;
 const AHEAD_MS: u64 = 120_000;
 /// An epoch is at most so many after the last one: numbers of other ramps differ by the seconds between their starts.
 const LATER_MAX: u32 = 16;
+/// A larger multiple of the minimum round-trip time is an error of its measurement.
+const RTT_MAX: f64 = 1e4;
 /// More connections are of no log, and those of many parts could overflow.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
@@ -53,6 +55,8 @@ pub struct Line<'a> {
     pub sent: Option<f64>,
     /// Packets lost.
     pub lost: Option<f64>,
+    /// The minimum and the smoothed round-trip time in milliseconds.
+    pub rtt_ms: [Option<f64>; 2],
 }
 
 /// Numbers of lines that do not count.
@@ -86,17 +90,21 @@ pub struct Values {
     pub ttlb: Sums,
     /// Shares of lost packets.
     pub loss: Sums,
+    /// Logarithms of the smoothed round-trip time as a multiple of the minimum.
+    pub rtt: Sums,
     /// One for each incomplete transfer, and zero for each complete one.
     pub incomplete: Sums,
 }
 
 impl Values {
-    /// Adds a connection. An incomplete transfer has the time of the limit.
+    /// Adds a connection. An incomplete transfer has the time of the limit. `rtt` is the smoothed round-trip time as a multiple of the
+    /// minimum.
     pub fn add(
         &mut self,
         is_complete: bool,
         ttlb_ms: Option<f64>,
         loss: Option<f64>,
+        rtt: Option<f64>,
         limit_ms: f64,
     ) {
         self.connections += 1;
@@ -107,14 +115,25 @@ impl Values {
         if let Some(loss) = loss.filter(|loss| (0.0..=1.0).contains(loss)) {
             self.loss.add(loss);
         }
+        if let Some(rtt) = rtt.filter(|rtt| (1.0..=RTT_MAX).contains(rtt)) {
+            self.rtt.add(rtt.ln());
+        }
     }
 
     fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.ttlb.merge(&other.ttlb);
         self.loss.merge(&other.loss);
+        self.rtt.merge(&other.rtt);
         self.incomplete.merge(&other.incomplete);
     }
+}
+
+/// The smoothed round-trip time as a multiple of the minimum, of a line that has both. Whole milliseconds of less than one are not known.
+#[must_use]
+pub fn rtt_ratio([minimum, smoothed]: [Option<f64>; 2]) -> Option<f64> {
+    let (minimum, smoothed) = minimum.zip(smoothed)?;
+    (minimum > 0.0).then(|| smoothed / minimum)
 }
 
 /// The time of a connection in milliseconds, as it counts.
@@ -212,6 +231,7 @@ impl Tally {
             is_complete,
             line.ttlb_ms,
             loss.map(|(sent, lost)| lost / sent),
+            rtt_ratio(line.rtt_ms),
             limit_ms,
         );
         Some(epoch)

@@ -656,6 +656,7 @@ fn compared(
             ("sample ratio", one(look.ratio)),
             ("loss", all(look.loss)),
             ("incomplete", all(look.incomplete)),
+            ("RTT beside its minimum", all(look.rtt)),
             ("bound for futility", one(look.ttlb_low)),
             ("TTLB of the stage", all(look.stage_ttlb)),
             ("P50", all(look.p50)),
@@ -734,11 +735,16 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
         ("TTLB", look.ttlb),
         ("loss", look.loss),
         ("incomplete", look.incomplete),
+        ("RTT beside its minimum", look.rtt),
     ] {
         if let Some(change) = change {
             let percent = |value: f64| format!("{:+.2}", value * 100.0);
             let bound = |value: Option<f64>| value.map_or("–".to_owned(), percent);
-            let unit = if what == "TTLB" { "%" } else { "points" };
+            let unit = if matches!(what, "loss" | "incomplete") {
+                "points"
+            } else {
+                "%"
+            };
             let bounds = match (change.low, change.high) {
                 (None, None) => "no bounds yet".to_owned(),
                 (low, high) => format!("{} to {}", bound(low), bound(high)),

@@ -94,8 +94,8 @@ fn what_is_not_a_state_of_the_ramp_leaves_the_shares() {
         ("{}\n", none),
         (&*ramp.log, none),
         (
-            &*text.replace("\"steer-state\":1", "\"steer-state\":2"),
-            "another format: 2 (expected 1)",
+            &*text.replace("\"steer-state\":2", "\"steer-state\":1"),
+            "another format: 1 (expected 2)",
         ),
         (
             &*text.replace("\"version\":\"", "\"version\":\"9."),

@@ -47,6 +47,8 @@ struct Log {
     tally: Tally,
     random: SplitMix64,
     hour: u64,
+    /// The smoothed round-trip time beside the minimum, of each arm; without, it is not known.
+    rtt: Option<[f64; 2]>,
 }
 
 impl Log {
@@ -60,6 +62,7 @@ impl Log {
             tally: Tally::default(),
             random: SplitMix64::stream(1, 2),
             hour: 0,
+            rtt: Some([1.2; 2]),
         }
     }
 
@@ -94,6 +97,10 @@ impl Log {
                 ttlb_ms: is_complete.then_some(ttlb[arm] * spread),
                 sent: Some(100.0),
                 lost: Some(100.0 * share),
+                rtt_ms: [
+                    Some(20.0),
+                    self.rtt.map(|rtt| 20.0 * rtt[arm] * (0.2 * spread).exp()),
+                ],
             };
             self.add(&line);
         }
@@ -563,6 +570,41 @@ fn an_arm_that_harms_has_no_connections() {
 }
 
 #[test]
+fn a_rise_of_the_round_trip_time_ends_the_ramp_if_there_is_a_limit() {
+    for (limit, rtt, action, rule) in [
+        (
+            Some(0.1),
+            Some([1.2, 1.5]),
+            Action::StopHarm,
+            "the RTT beside its minimum rose by more than 10%",
+        ),
+        (Some(0.1), Some([1.2, 1.31]), Action::Win, ""),
+        (None, Some([1.2, 1.5]), Action::Win, ""),
+        (None, None, Action::Win, ""),
+    ] {
+        let mut log = Log::new();
+        (log.plan.rtt, log.rtt) = (limit, rtt);
+        let end = log.until_end(2000, [400.0, 340.0], [0.01; 2], [0.01; 2]);
+        assert_eq!(end.action, action, "{end:?}");
+        assert!(end.rule.starts_with(rule), "{end:?}");
+        let rise = rtt.map(|rtt| rtt[1] / rtt[0] - 1.0);
+        let is_near = |of: Change| (of.value - rise.unwrap_or(f64::NAN)).abs() < 0.02;
+        assert_eq!(end.rtt.map(is_near), rise.map(|_| true), "{end:?}");
+    }
+    // What is not known holds.
+    let mut log = Log::new();
+    (log.plan.rtt, log.rtt) = (Some(0.1), None);
+    for _ in 0..5 {
+        log.hour(2000, [400.0, 340.0], [0.01; 2], [0.01; 2]);
+    }
+    let last = log.ramp.looks().last().expect("a look");
+    assert_eq!(
+        (last.action, last.rule.as_str()),
+        (Action::Hold, "the RTT beside its minimum is not known")
+    );
+}
+
+#[test]
 fn an_arm_without_an_effect_ends() {
     let end = Log::new().until_end(2000, [400.0; 2], [0.01; 2], [0.01; 2]);
     assert_eq!((end.action, end.share), (Action::Futile, 0.0), "{end:?}");
@@ -712,6 +754,7 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
             ttlb_ms: Some(100.0 + number as f64),
             sent: Some(100.0),
             lost: Some((number % 3) as f64),
+            rtt_ms: [Some(20.0), Some(20.0 + (number % 9) as f64)],
         };
         let config = format!("{number:x}-1");
         // Lines of all kinds that do not count, in both parts.
@@ -763,6 +806,7 @@ fn parts_of_a_log_add_up_and_wrong_clocks_add_an_hour() {
         |of: &Values| of.ttlb,
         |of: &Values| of.loss,
         |of: &Values| of.incomplete,
+        |of: &Values| of.rtt,
     ] {
         let value = |tally: &Tally| {
             difference(tally.strata(None, None, of))

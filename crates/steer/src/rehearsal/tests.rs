@@ -18,6 +18,7 @@ fn bank() -> Vec<BankPath> {
             } else {
                 (lossy - 0.7) * 0.1
             }),
+            rtt: Some(1.0 + lossy),
         };
         BankPath {
             site: format!("site-{}", [0, 0, 0, 0, 1, 1, 1, 2, 2, 3][site]),

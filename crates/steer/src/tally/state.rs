@@ -12,8 +12,8 @@ const VALUE_MAX: f64 = 64.0;
 
 /// The count, sum and sum of squares.
 type SumsState = (u64, f64, f64);
-/// The connections, and the sums of times, loss and incomplete transfers.
-type ValuesState = (u64, SumsState, SumsState, SumsState);
+/// The connections, and the sums of times to last byte, loss, incomplete transfers and round-trip times.
+type ValuesState = (u64, SumsState, SumsState, SumsState, SumsState);
 /// The bins of a histogram.
 type Bins = Vec<(i16, u64)>;
 
@@ -137,6 +137,7 @@ const fn values_state(values: &Values) -> ValuesState {
         sums_state(&values.ttlb),
         sums_state(&values.loss),
         sums_state(&values.incomplete),
+        sums_state(&values.rtt),
     )
 }
 
@@ -150,12 +151,13 @@ fn sums((count, sum, squares): SumsState) -> Option<Sums> {
     })
 }
 
-fn values((connections, ttlb, loss, incomplete): ValuesState) -> Option<Values> {
+fn values((connections, ttlb, loss, incomplete, rtt): ValuesState) -> Option<Values> {
     (connections <= COUNT_MAX).then_some(Values {
         connections,
         ttlb: sums(ttlb)?,
         loss: sums(loss)?,
         incomplete: sums(incomplete)?,
+        rtt: sums(rtt)?,
     })
 }
 

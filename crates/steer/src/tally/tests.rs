@@ -51,6 +51,7 @@ fn add_lines(tallies: &mut [(&mut Tally, Option<&[Epoch]>)]) {
             ttlb_ms: is_complete.then(|| 0.1 + below(100_000) as f64 / 7.0),
             sent: (below(9) > 0).then_some(250.0),
             lost: Some(below(3) as f64),
+            rtt_ms: [Some(below(3) as f64), Some(3.0 + below(9) as f64)],
         };
         for (tally, epochs) in &mut *tallies {
             tally.add(&line, &subject(&plan), *epochs, 10 * HOUR_MS);
@@ -112,15 +113,15 @@ fn a_tally_as_data_is_the_same() {
         );
     }
     for values in [
-        "[281474976710657,[0,0,0],[0,0,0],[0,0,0]]",
-        "[1,[281474976710657,0,0],[0,0,0],[0,0,0]]",
-        "[1,[1,1e300,1],[0,0,0],[0,0,0]]",
-        "[1,[1,1,-1],[0,0,0],[0,0,0]]",
-        "[1,[1,1,1e300],[0,0,0],[0,0,0]]",
+        "[281474976710657,[0,0,0],[0,0,0],[0,0,0],[0,0,0]]",
+        "[1,[281474976710657,0,0],[0,0,0],[0,0,0],[0,0,0]]",
+        "[1,[1,1e300,1],[0,0,0],[0,0,0],[0,0,0]]",
+        "[1,[1,1,-1],[0,0,0],[0,0,0],[0,0,0]]",
+        "[1,[1,1,1e300],[0,0,0],[0,0,0],[0,0,0]]",
     ] {
         let damaged = empty.replace(
             r#""cells":[]"#,
-            &format!(r#""cells":[[1,"",[{values},[0,[0,0,0],[0,0,0],[0,0,0]]]]]"#),
+            &format!(r#""cells":[[1,"",[{values},[0,[0,0,0],[0,0,0],[0,0,0],[0,0,0]]]]]"#),
         );
         let error = serde_json::from_str::<Tally>(&damaged).expect_err("a count");
         assert!(error.to_string().contains("out of range"), "{error}");
@@ -135,6 +136,16 @@ fn a_tally_as_data_is_the_same() {
             ),
         );
         assert!(serde_json::from_str::<Tally>(&damaged).is_err(), "{bin}");
+    }
+    for (hour, is_valid) in [("[5,7]", true), ("[7,5]", false), ("[5,3600000]", false)] {
+        let damaged = empty.replace(
+            r#""epochs":{}"#,
+            &format!(
+                r#""epochs":{{"1":{{"newest":0,"hours":[{hour}],"configs":[],"times":[[],[]]}}}}"#
+            ),
+        );
+        let read = serde_json::from_str::<Tally>(&damaged);
+        assert_eq!(read.is_ok(), is_valid, "{hour}");
     }
 }
 

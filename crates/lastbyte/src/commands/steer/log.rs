@@ -106,6 +106,8 @@ fn count(
         keys::NUM_PACKETS_LOST,
         TRANSPORT,
         keys::CONN_ID,
+        keys::RTT_MINIMUM,
+        keys::RTT_SMOOTHED,
     ];
     let columns = columns.map(|key| format!("_[\"{}\"]", key.name()));
     let query = format!("[{}, $FILENAME]", columns.join(", "));
@@ -133,6 +135,7 @@ fn count(
             ttlb_ms: number(7),
             sent: number(8),
             lost: number(9),
+            rtt_ms: [number(12), number(13)],
         };
         // A connection over TCP has no arm.
         if text(10).is_none() {
@@ -147,7 +150,7 @@ fn count(
             if let Some(epoch) = epoch.filter(|_| numbers[1] >= 0.0) {
                 let number = identity(&numbers);
                 sample.add(number, epoch);
-                on_line(text(12).unwrap_or_default(), number);
+                on_line(text(14).unwrap_or_default(), number);
             }
         }
         ControlFlow::Continue(())
@@ -173,7 +176,7 @@ fn check_sites(tally: &Tally) -> Result<(), Failure> {
 
 /// What the state of a part depends on, besides its lines.
 fn head(plan: &str) -> Value {
-    json!({ "steer-state": 1, "version": env!("CARGO_PKG_VERSION"), "plan": plan })
+    json!({ "steer-state": 2, "version": env!("CARGO_PKG_VERSION"), "plan": plan })
 }
 
 /// The lines of the state of a part of the logs, up to a time. `plan` is the hash of the plan's file.

@@ -8,6 +8,7 @@ use lastbyte_steer::{
     Subject,
     ramp::Action,
     rehearsal::{BankPath, Outcome, Rehearsal, Run, SCENARIOS, Scenario, Truth},
+    tally::rtt_ratio,
 };
 use lastbyte_units as units;
 use serde_json::Value;
@@ -108,6 +109,7 @@ fn bank(lines: &[String], baseline: usize) -> Result<Vec<BankPath>, Failure> {
                 loss: sent
                     .zip(number("num-packets.lost"))
                     .map(|(sent, lost)| lost / sent),
+                rtt: rtt_ratio([number("rtt.minimum"), number("rtt.smoothed")]),
             };
             line.get("site")
                 .and_then(Value::as_str)
