@@ -53,8 +53,7 @@ impl Bounds {
 
 /// A text that grows within bounds, which are checked from time to time.
 pub(crate) struct Growth<'a> {
-    /// `None` for a text that is cut after [`GROWTH`].
-    bounds: Option<&'a Bounds>,
+    bounds: &'a Bounds,
     /// Its length at the last check.
     checked: usize,
 }
@@ -66,25 +65,19 @@ impl<'a> Growth<'a> {
     /// Of a text of this length.
     pub(crate) const fn of(bounds: &'a Bounds, len: usize) -> Self {
         Self {
-            bounds: Some(bounds),
+            bounds,
             checked: len,
-        }
-    }
-
-    /// Of a message, which is cut.
-    pub(crate) const fn of_message() -> Self {
-        Self {
-            bounds: None,
-            checked: 0,
         }
     }
 
     /// Of another text, with the same bounds.
     pub(crate) const fn of_another(&self) -> Self {
-        Self {
-            bounds: self.bounds,
-            checked: 0,
-        }
+        Self::of(self.bounds, 0)
+    }
+
+    /// The limit of a text, which is called with its length.
+    pub(crate) fn limit(mut self) -> impl FnMut(usize) -> Eval<()> {
+        move |len| self.to(len)
     }
 
     /// The text has this length now.
@@ -94,10 +87,7 @@ impl<'a> Growth<'a> {
             return Ok(());
         }
         self.checked = len;
-        match self.bounds {
-            Some(bounds) => bounds.check(0),
-            None => Err(error(Class::NoMemoryError, "the message is too long")),
-        }
+        self.bounds.check(0)
     }
 }
 

@@ -51,7 +51,7 @@ fn write_field(out: &mut String, value: &Value, bounds: &Bounds) -> Eval<()> {
             write_text(out, &json, false);
         }
         other => {
-            let text = to_s_within(other, Growth::of(bounds, 0))?;
+            let text = to_s_within(other, Growth::of(bounds, 0).limit())?;
             write_text(out, &text, false);
         }
     }

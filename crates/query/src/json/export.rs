@@ -50,12 +50,12 @@ fn export_at(
             enter(depth)?;
             let entries = table.borrow();
             let members = entries.iter().map(|(key, value)| {
-                let key = to_s_within(key, growth.of_another())?;
+                let key = to_s_within(key, growth.of_another().limit())?;
                 Ok((key, export_at(value, depth + 1, (bytes, growth))?))
             });
             Plain::Object(members.collect::<Eval<_>>()?)
         }
         Value::Token(_) => return Err(reducer_in_template()),
-        other => Plain::String(to_s_within(other, growth.of_another())?),
+        other => Plain::String(to_s_within(other, growth.of_another().limit())?),
     })
 }

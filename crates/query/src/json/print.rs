@@ -78,7 +78,7 @@ impl Printer<'_> {
                     match key {
                         Value::Str(text) => key_text(self.out, text),
                         other => {
-                            let key = to_s_within(other, self.growth.of_another())?;
+                            let key = to_s_within(other, self.growth.of_another().limit())?;
                             write_string(self.out, &key);
                         }
                     }
@@ -89,7 +89,7 @@ impl Printer<'_> {
                 close(self.out, '}', table.len() == 0, indent, depth);
             }
             Value::Token(_) => return Err(reducer_in_template()),
-            other => write_string(out, &to_s_within(other, self.growth.of_another())?),
+            other => write_string(out, &to_s_within(other, self.growth.of_another().limit())?),
         }
         Ok(())
     }

@@ -145,7 +145,8 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                 }
                 '{' => {
                     let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
-                    let text = to_s_within(&arguments.named(&name)?, Growth::of(&vm.bounds, 0))?;
+                    let text =
+                        to_s_within(&arguments.named(&name)?, Growth::of(&vm.bounds, 0).limit())?;
                     pad(&mut out, &text, &spec)?;
                     break;
                 }
@@ -202,9 +203,9 @@ fn convert(
                 return Err(crate::value::exception::no_method("to_s", value));
             }
             let mut text = if conversion == 's' {
-                to_s_within(value, Growth::of(&vm.bounds, 0))?
+                to_s_within(value, Growth::of(&vm.bounds, 0).limit())?
             } else {
-                inspect_within(value, &vm.bounds)?
+                inspect_within(value, Growth::of(&vm.bounds, 0).limit())?
             };
             if let Some(precision) = spec.precision {
                 text = text.chars().take(precision).collect();

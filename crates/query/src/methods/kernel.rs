@@ -51,7 +51,7 @@ impl Vm {
                 arity(args, 1, 1)?;
                 Ok(Value::str(to_s_within(
                     &args[0],
-                    Growth::of(&self.bounds, 0),
+                    Growth::of(&self.bounds, 0).limit(),
                 )?))
             }
             Function::Array => {

@@ -47,8 +47,8 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
             Value::Bool(!found.truthy())
         }
-        M::Inspect => Value::str(inspect_within(receiver, &vm.bounds)?),
-        M::ToS => Value::str(to_s_within(receiver, Growth::of(&vm.bounds, 0))?),
+        M::Inspect => Value::str(inspect_within(receiver, Growth::of(&vm.bounds, 0).limit())?),
+        M::ToS => Value::str(to_s_within(receiver, Growth::of(&vm.bounds, 0).limit())?),
         M::ToJson => {
             let mut out = String::new();
             crate::json::print::compact(&mut out, receiver, &vm.bounds)?;

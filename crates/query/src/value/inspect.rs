@@ -3,8 +3,7 @@
 use super::Value;
 use super::enumerator::Enumerator;
 use crate::class::Class;
-use crate::memory::{Bounds, Growth};
-use crate::value::exception::Eval;
+use crate::value::exception::{Eval, error};
 use lastbyte_json::print::write_float;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -12,61 +11,74 @@ use std::sync::LazyLock;
 /// Maximum depth. A deeper value contains itself, and is cut like in Ruby.
 const DEPTH_MAX: u32 = 1000;
 
+/// Called with the length of a text while it grows; an error ends it.
+type Limit<'a> = dyn FnMut(usize) -> Eval<()> + 'a;
+
+/// The length at which the text of a message is cut.
+const MESSAGE_MAX: usize = 1 << 20;
+
 /// As text of a message, which is cut if it is very long.
 pub(crate) fn inspect(value: &Value) -> String {
-    cut(|out, growth| write_inspect(out, value, 0, growth))
+    cut(|out, limit| write_inspect(out, value, 0, limit))
 }
 
 /// As [`inspect`], by `to_s`.
 pub(crate) fn to_s(value: &Value) -> String {
-    cut(|out, growth| write_to_s(out, value, growth))
+    cut(|out, limit| write_to_s(out, value, limit))
 }
 
-fn cut(write: impl FnOnce(&mut String, &mut Growth<'_>) -> Eval<()>) -> String {
+fn cut(write: impl FnOnce(&mut String, &mut Limit<'_>) -> Eval<()>) -> String {
     let mut out = String::new();
-    if write(&mut out, &mut Growth::of_message()).is_err() {
+    let mut limit = |len| match len {
+        ..MESSAGE_MAX => Ok(()),
+        _ => Err(error(Class::NoMemoryError, "the message is too long")),
+    };
+    if write(&mut out, &mut limit).is_err() {
         out.push_str("...");
     }
     out
 }
 
-/// The whole text, if the bounds permit it.
-pub(crate) fn inspect_within(value: &Value, bounds: &Bounds) -> Eval<String> {
+/// The whole text, if the limit permits it.
+pub(crate) fn inspect_within(
+    value: &Value,
+    mut limit: impl FnMut(usize) -> Eval<()>,
+) -> Eval<String> {
     let mut out = String::new();
-    write_inspect(&mut out, value, 0, &mut Growth::of(bounds, 0))?;
+    write_inspect(&mut out, value, 0, &mut limit)?;
     Ok(out)
 }
 
 /// As [`inspect_within`], by `to_s`.
-pub(crate) fn to_s_within(value: &Value, mut growth: Growth<'_>) -> Eval<String> {
+pub(crate) fn to_s_within(value: &Value, mut limit: impl FnMut(usize) -> Eval<()>) -> Eval<String> {
     let mut out = String::new();
-    write_to_s(&mut out, value, &mut growth)?;
+    write_to_s(&mut out, value, &mut limit)?;
     Ok(out)
 }
 
-pub(crate) fn write_to_s(out: &mut String, value: &Value, growth: &mut Growth<'_>) -> Eval<()> {
+pub(crate) fn write_to_s(out: &mut String, value: &Value, limit: &mut Limit<'_>) -> Eval<()> {
     match value {
         Value::Nil => {}
         Value::Str(text) => out.push_str(&text.get()),
         Value::Symbol(symbol) => out.push_str(&symbol.name()),
         Value::Range(range) => {
-            write_to_s(out, &range.from, growth)?;
+            write_to_s(out, &range.from, limit)?;
             out.push_str(if range.exclusive { "..." } else { ".." });
-            write_to_s(out, &range.to, growth)?;
+            write_to_s(out, &range.to, limit)?;
         }
         Value::Regexp(it) => out.push_str(&it.to_s()),
         Value::Match(it) => out.push_str(it.group(0).unwrap_or_default()),
-        Value::Exception(it) => write_to_s(out, &it.message, growth)?,
+        Value::Exception(it) => write_to_s(out, &it.message, limit)?,
         Value::Time(it) => out.push_str(&it.to_s()),
-        other => write_inspect(out, other, 0, growth)?,
+        other => write_inspect(out, other, 0, limit)?,
     }
     Ok(())
 }
 
-fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growth<'_>) -> Eval<()> {
+fn write_inspect(out: &mut String, value: &Value, depth: u32, limit: &mut Limit<'_>) -> Eval<()> {
     if depth > DEPTH_MAX {
         out.push_str("[...]");
-        return growth.to(out.len());
+        return limit(out.len());
     }
     match value {
         Value::Nil => out.push_str("nil"),
@@ -86,8 +98,8 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growt
                 if at > 0 {
                     out.push_str(", ");
                 }
-                write_inspect(out, element, depth + 1, growth)?;
-                growth.to(out.len())?;
+                write_inspect(out, element, depth + 1, limit)?;
+                limit(out.len())?;
             }
             out.push(']');
         }
@@ -97,19 +109,19 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growt
                 if at > 0 {
                     out.push_str(", ");
                 }
-                write_key(out, key, depth + 1, growth)?;
-                write_inspect(out, value, depth + 1, growth)?;
-                growth.to(out.len())?;
+                write_key(out, key, depth + 1, limit)?;
+                write_inspect(out, value, depth + 1, limit)?;
+                limit(out.len())?;
             }
             out.push('}');
         }
         Value::Range(it) => {
             if !it.from.is_nil() || it.to.is_nil() {
-                write_inspect(out, &it.from, depth + 1, growth)?;
+                write_inspect(out, &it.from, depth + 1, limit)?;
             }
             out.push_str(if it.exclusive { "..." } else { ".." });
             if it.from.is_nil() || !it.to.is_nil() {
-                write_inspect(out, &it.to, depth + 1, growth)?;
+                write_inspect(out, &it.to, depth + 1, limit)?;
             }
         }
         Value::Regexp(it) => out.push_str(&it.inspect()),
@@ -133,7 +145,7 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growt
             out.push('>');
         }
         Value::Time(it) => out.push_str(&it.inspect()),
-        Value::Enumerator(it) => write_enumerator(out, it, depth, growth)?,
+        Value::Enumerator(it) => write_enumerator(out, it, depth, limit)?,
         Value::Class(it) => out.push_str(it.name()),
         Value::Exception(it) => {
             let message = to_s(&it.message);
@@ -153,7 +165,7 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32, growth: &mut Growt
     Ok(())
 }
 
-fn write_key(out: &mut String, key: &Value, depth: u32, growth: &mut Growth<'_>) -> Eval<()> {
+fn write_key(out: &mut String, key: &Value, depth: u32, limit: &mut Limit<'_>) -> Eval<()> {
     if let Value::Symbol(symbol) = key {
         let name = symbol.name();
         if is_plain_symbol(&name)
@@ -166,7 +178,7 @@ fn write_key(out: &mut String, key: &Value, depth: u32, growth: &mut Growth<'_>)
         }
         out.push_str(": ");
     } else {
-        write_inspect(out, key, depth, growth)?;
+        write_inspect(out, key, depth, limit)?;
         out.push_str(" => ");
     }
     Ok(())
@@ -176,7 +188,7 @@ fn write_enumerator(
     out: &mut String,
     it: &Enumerator,
     depth: u32,
-    growth: &mut Growth<'_>,
+    limit: &mut Limit<'_>,
 ) -> Eval<()> {
     let (before, after) = match it.class() {
         Class::ArithmeticSequence if matches!(it.receiver, Value::Range(_)) => ("((", ")."),
@@ -185,13 +197,13 @@ fn write_enumerator(
         _ => ("#<Enumerator: ", ":"),
     };
     out.push_str(before);
-    write_inspect(out, &it.receiver, depth + 1, growth)?;
+    write_inspect(out, &it.receiver, depth + 1, limit)?;
     out.push_str(after);
     if it.class() != Class::Lazy {
         out.push_str(it.method.name());
         for (at, argument) in it.args.iter().enumerate() {
             out.push_str(if at == 0 { "(" } else { ", " });
-            write_inspect(out, argument, depth + 1, growth)?;
+            write_inspect(out, argument, depth + 1, limit)?;
         }
         if !it.args.is_empty() {
             out.push(')');

@@ -365,7 +365,7 @@ impl Vm {
                         return Err(no_method("to_s", &value));
                     }
                     let mut growth = Growth::of(&self.bounds, text.len());
-                    write_to_s(&mut text, &value, &mut growth)?;
+                    write_to_s(&mut text, &value, &mut |len| growth.to(len))?;
                 }
             }
         }

@@ -82,11 +82,14 @@ fn read(directory: BorrowedFd<'_>, shows_hidden: bool) -> io::Result<(Vec<Entry>
     let mut entries = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
-        // A name that is not valid UTF-8 cannot be requested either.
+        // A name that is not valid UTF-8, or contains `\`, cannot be requested either.
         let Ok(name) = entry.file_name().to_str() else {
             continue;
         };
-        if matches!(name, "." | "..") || (is_hidden_name(name) && !shows_hidden) {
+        if matches!(name, "." | "..")
+            || name.contains('\\')
+            || (is_hidden_name(name) && !shows_hidden)
+        {
             continue;
         }
         // A link is listed as such, wherever it leads: its target is resolved only on request.
@@ -140,6 +143,21 @@ mod tests {
 
     use super::*;
     use crate::site::Temporary;
+
+    #[test]
+    fn names_that_cannot_be_requested_are_not_listed() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let directory = Temporary::new("listing-names");
+        for name in [&b"a b"[..], b"a\\b", b"a\xe9b", b".hidden"] {
+            let name = std::ffi::OsStr::from_bytes(name);
+            fs::write(directory.0.join(name), "").expect("room");
+        }
+        let open = fs::File::open(&directory.0).expect("a directory");
+        let page = page(open.as_fd(), "/", false).expect("a page");
+        assert_eq!(page.matches("<a href=").count(), 1, "{page}");
+        assert!(page.contains("\"./a%20b\""), "{page}");
+    }
 
     #[test]
     fn a_page_of_more_names_than_the_limit_says_so() {

@@ -3,12 +3,20 @@
 //! Owns the connections, a bounded number. TLS ends at the server. A server closes connections that are idle, which ends
 //! them here as well, whether or not their clients close them.
 
-use std::{cell::Cell, io, net::SocketAddr, pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    rc::Rc,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use lastbyte_balancer::Table;
 use lastbyte_server::tcp::{Admission, Stalled};
 use tokio::{
-    io::{AsyncWriteExt, copy},
+    io::{AsyncWriteExt, copy, sink},
     net::{TcpListener, TcpSocket, TcpStream},
     sync::watch,
     time,
@@ -92,7 +100,8 @@ async fn pass(client: TcpStream, remote: SocketAddr, table: &Table) -> Option<()
     Some(())
 }
 
-/// Copies in both directions, until both have ended or the client stalls.
+/// Copies in both directions, until both have ended or the client stalls. What a server does not take is discarded: it may have
+/// responded before the end of an upload, and a connection that is closed while its client sends is reset, with the response.
 async fn relay(mut client: TcpStream, mut server: TcpStream, stall: Duration) {
     // Without it, the last part of a response waits for an acknowledgement.
     let _ = client.set_nodelay(true);
@@ -100,12 +109,18 @@ async fn relay(mut client: TcpStream, mut server: TcpStream, stall: Duration) {
     let (mut from_client, to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let mut to_client = Stalled::new(to_client, stall);
+    let has_stalled = to_client.has_stalled();
     let mut sent = pin!(async {
-        copy(&mut from_client, &mut to_server).await?;
-        to_server.shutdown().await
+        if copy(&mut from_client, &mut to_server).await.is_ok() {
+            let _ = to_server.shutdown().await;
+            return Ok(());
+        }
+        // Fails at once if it is the client that is gone.
+        copy(&mut from_client, &mut sink()).await.map(drop)
     });
     let mut received = pin!(async {
-        copy(&mut from_server, &mut to_client).await?;
+        // With TLS, a client knows a response that a server broke off.
+        let _ = copy(&mut from_server, &mut to_client).await;
         to_client.shutdown().await
     });
     // The ends of a connection report its errors.
@@ -114,7 +129,7 @@ async fn relay(mut client: TcpStream, mut server: TcpStream, stall: Duration) {
             // The server closes its side when it has responded.
             let _ = received.await;
         },
-        ended = &mut received => if ended.is_ok() {
+        ended = &mut received => if ended.is_ok() && !has_stalled.load(Ordering::Relaxed) {
             let _ = time::timeout(stall, sent).await;
         },
     }
@@ -163,6 +178,30 @@ mod tests {
                 connected.push(connecting.expect("there is room").expect("it listens"));
             }
         });
+    }
+
+    /// As an early 413, from a server that closes with data unread.
+    #[test]
+    fn rfc9112_9_6_a_response_before_the_end_of_an_upload_reaches_the_client() {
+        for round in 0..20 {
+            let got = relayed(
+                PATIENCE,
+                async |mut client: TcpStream, server: TcpStream| {
+                    // Until nothing on the way takes more.
+                    let piece = [0; 1 << 14];
+                    while let Ok(written) = time::timeout(SHORT, client.write(&piece)).await {
+                        written.expect("it is open");
+                    }
+                    let mut server = server;
+                    server.write_all(b"early").await.expect("it is open");
+                    drop(server);
+                    let mut got = Vec::new();
+                    let read = client.read_to_end(&mut got).await;
+                    (got, read.is_ok())
+                },
+            );
+            assert_eq!(got, (b"early".to_vec(), true), "{round}");
+        }
     }
 
     #[test]

@@ -201,7 +201,7 @@ fn join(
         }
         match it {
             Value::Array(inner) => join(out, inner, (separator, level + 1), growth)?,
-            other => write_to_s(out, other, growth)?,
+            other => write_to_s(out, other, &mut |len| growth.to(len))?,
         }
         growth.to(out.len())?;
     }

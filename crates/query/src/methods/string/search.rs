@@ -219,14 +219,14 @@ fn substitute(vm: &mut Vm, s: &str, call: Call<'_, '_>) -> Eval {
             Some(table @ Value::Hash(_)) => {
                 let value = vm.send(table, M::OpIndex, &[whole], None)?;
                 let mut growth = Growth::of(&vm.bounds, out.len());
-                write_to_s(&mut out, &value, &mut growth)?;
+                write_to_s(&mut out, &value, &mut |len| growth.to(len))?;
             }
             Some(template) => expand(&mut out, &need_str(template)?, one)?,
             None => {
                 if let Some(block) = block {
                     let value = vm.call1(block, whole)?;
                     let mut growth = Growth::of(&vm.bounds, out.len());
-                    write_to_s(&mut out, &value, &mut growth)?;
+                    write_to_s(&mut out, &value, &mut |len| growth.to(len))?;
                 }
             }
         }

@@ -62,6 +62,28 @@ impl Files {
 }
 
 #[test]
+fn a_summary_names_eight_certificates_and_counts_the_others() {
+    let folder = folder("certificates-many");
+    let pairs = (0..10).map(|number| {
+        let (chain, key) = pair(&format!("{number}.example"), 0, 90);
+        let [chain_path, key_path] =
+            ["pem", "key"].map(|ending| folder.join(format!("{number}.{ending}")));
+        fs::write(&chain_path, chain).expect("room");
+        fs::write(&key_path, key).expect("room");
+        (chain_path, key_path)
+    });
+    let pairs: Vec<(PathBuf, PathBuf)> = pairs.collect();
+    for (count, rest) in [(8, ""), (9, ", and 1 more"), (10, ", and 2 more")] {
+        let files = CertificateFiles::of(pairs[..count].to_vec()).expect("pairs");
+        let named: Vec<String> = (0..8)
+            .map(|number| format!("`{number}.example` until 2026-04-01"))
+            .collect();
+        assert_eq!(files.summary(), format!("{}{rest}", named.join(", ")));
+    }
+    fs::remove_dir_all(&folder).expect("it is there");
+}
+
+#[test]
 fn a_renewed_pair_is_used_once_it_is_complete() {
     let folder = folder("certificates-renewed");
     let files = Files::new(&folder);
