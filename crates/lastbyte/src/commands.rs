@@ -132,6 +132,28 @@ fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a 
         .map(|(_, name)| name)
 }
 
+/// The failure with the errors of TOML files as other errors are written: the expected keys in parentheses, and the one that was probably
+/// meant.
+pub(crate) fn with_known_keys(failure: Failure) -> Failure {
+    match failure {
+        Failure::Usage(what) => Failure::Usage(known_keys(&what).unwrap_or(what)),
+        other => other,
+    }
+}
+
+fn known_keys(what: &str) -> Option<String> {
+    let (before, rest) = what.split_once("unknown field `")?;
+    let (key, expected) = rest.split_once("`, expected ")?;
+    // Names are every second piece.
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let hint = nearest(key, known.iter().copied());
+    let hint = hint.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    let known = known.join(", ");
+    Some(format!(
+        "{before}unknown key `{key}` (expected {known}){hint}"
+    ))
+}
+
 /// Whether a name may be a slip for the other: a letter in three differs at most, or one is the start of the other.
 fn is_near(given: &str, known: &str) -> bool {
     let name = |text: &str| {

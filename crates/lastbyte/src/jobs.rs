@@ -81,6 +81,18 @@ pub(crate) fn on_signal(mut heard: impl FnMut() + Send + 'static) {
     });
 }
 
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, in place of a signal that ends the process: errors name the
+/// file, and incomplete files are removed.
+pub(crate) fn outlive_file_limits() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build();
+    let Ok(runtime) = runtime else { return };
+    let _inside = runtime.enter();
+    // The handler stays without its runtime. If there is none, the signal ends the process as before.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
 /// A progress bar, shown on a terminal after a second; nothing in a pipe.
 pub(crate) fn progress_bar(len: usize) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);

@@ -74,6 +74,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Ok(arguments) => arguments,
         Err(error) => return commands::usage(error, Arguments::command(), &words),
     };
+    jobs::outlive_file_limits();
     let result = match arguments.command {
         // Without a command there is `--version`.
         None => commands::version::run(arguments.verbose),
@@ -99,7 +100,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
     };
     match result {
         Ok(code) => code,
-        Err(failure) => terminal::report(&failure),
+        Err(failure) => terminal::report(&commands::with_known_keys(failure)),
     }
 }
 

@@ -1,41 +1,172 @@
 //! Tables of text: columns two spaces apart, the first to the left, the others to the right.
+//!
+//! On a terminal that is narrower than a table, columns that do not fit follow below the others, and long texts are wrapped.
+
+use core::fmt::Write as _;
+
+use crate::terminal;
 
 /// A table with a header.
-pub(crate) struct Table(Vec<Vec<String>>);
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    /// Whether the first column names the row: it is repeated where columns follow below the others.
+    is_named: bool,
+    /// Whether the last column is text, to the left.
+    ends_in_text: bool,
+}
+
+/// The space between two columns.
+const GAP: usize = 2;
+/// Texts are not wrapped to fewer columns than this.
+const TEXT_MIN: usize = 16;
 
 impl Table {
     pub(crate) fn new(header: impl IntoIterator<Item: Into<String>>) -> Self {
-        Self(vec![header.into_iter().map(Into::into).collect()])
+        Self {
+            rows: vec![header.into_iter().map(Into::into).collect()],
+            is_named: true,
+            ends_in_text: false,
+        }
+    }
+
+    /// The same with a last column of text.
+    pub(crate) fn with_text(header: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self {
+            ends_in_text: true,
+            ..Self::new(header)
+        }
+    }
+
+    /// The same whose rows have no name: the first column is one of the others.
+    pub(crate) fn without_names(self) -> Self {
+        Self {
+            is_named: false,
+            ..self
+        }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.0.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().collect());
     }
 
-    /// The lines. Cells have one column for each character.
+    /// The lines, for stdout. Cells have one column for each character.
     pub(crate) fn text(&self) -> String {
-        let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
-        let len = |row: &Vec<String>, column| {
-            row.get(column)
-                .map_or(0, |cell: &String| cell.chars().count())
-        };
-        let widths = (0..columns).map(|column| self.0.iter().map(|row| len(row, column)).max());
-        let widths: Vec<usize> = widths.map(Option::unwrap_or_default).collect();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate();
-            let cells = cells.map(|(column, (cell, &width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            });
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        };
-        self.0.iter().map(line).collect::<Vec<_>>().join("\n")
+        self.text_within(terminal::width())
     }
+
+    /// The lines, within this width.
+    fn text_within(&self, width: Option<usize>) -> String {
+        let widths = self.widths();
+        let blocks = match width {
+            Some(width) => self.blocks(&widths, width),
+            None => vec![(0..widths.len()).collect()],
+        };
+        let blocks = blocks
+            .iter()
+            .map(|columns| self.block(columns, &widths, width));
+        blocks.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let of_cell = |row: &Vec<String>, column: usize| {
+            row.get(column).map_or(0, |cell| cell.chars().count())
+        };
+        let widths =
+            (0..columns).map(|column| self.rows.iter().map(|row| of_cell(row, column)).max());
+        widths.map(Option::unwrap_or_default).collect()
+    }
+
+    /// The columns of each block: as many as fit.
+    fn blocks(&self, widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        let mut taken = 0;
+        for (column, &own) in widths.iter().enumerate() {
+            let is_text = self.ends_in_text && column + 1 == widths.len();
+            let own = if is_text { own.min(TEXT_MIN) } else { own };
+            match blocks.last_mut() {
+                Some(block)
+                    if taken + GAP + own <= width || column < 1 + usize::from(self.is_named) =>
+                {
+                    block.push(column);
+                    taken += GAP + own;
+                }
+                Some(_) if self.is_named => {
+                    blocks.push(vec![0, column]);
+                    taken = widths[0] + GAP + own;
+                }
+                _ => {
+                    blocks.push(vec![column]);
+                    taken = own;
+                }
+            }
+        }
+        blocks
+    }
+
+    /// The lines of some of the columns.
+    fn block(&self, columns: &[usize], widths: &[usize], width: Option<usize>) -> String {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let (mut line, mut rest) = (String::new(), Vec::new());
+            for (place, &column) in columns.iter().enumerate() {
+                if place > 0 {
+                    line.push_str("  ");
+                }
+                let Some(cell) = row.get(column) else {
+                    continue;
+                };
+                let own = widths[column];
+                if self.ends_in_text && column + 1 == widths.len() {
+                    let at = line.chars().count();
+                    let room =
+                        width.map_or(usize::MAX, |width| width.saturating_sub(at).max(TEXT_MIN));
+                    let mut pieces = wrapped(cell, room).into_iter();
+                    line.push_str(&pieces.next().unwrap_or_default());
+                    rest.extend(pieces.map(|piece| format!("{:at$}{piece}", "")));
+                // Writing to a `String` does not fail.
+                } else if column == 0 && self.is_named {
+                    let _ = write!(line, "{cell:<own$}");
+                } else {
+                    let _ = write!(line, "{cell:>own$}");
+                }
+            }
+            lines.push(line.trim_end().to_owned());
+            lines.extend(rest);
+        }
+        lines.join("\n")
+    }
+}
+
+/// The lines of a text: broken at spaces, and within words that are longer than a line.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut line, mut taken) = (String::new(), 0);
+    for word in text.split(' ') {
+        let len = word.chars().count();
+        if taken > 0 && taken + 1 + len > width {
+            lines.push(core::mem::take(&mut line));
+            taken = 0;
+        } else if taken > 0 {
+            line.push(' ');
+            taken += 1;
+        }
+        for character in word.chars() {
+            if taken == width {
+                lines.push(core::mem::take(&mut line));
+                taken = 0;
+            }
+            line.push(character);
+            taken += 1;
+        }
+    }
+    lines.push(line);
+    lines
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::*;
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
@@ -43,6 +174,31 @@ mod tests {
         table.row(["a".to_owned(), "–".to_owned(), "1".to_owned()]);
         table.row(["longer".to_owned(), "100 ms".to_owned(), String::new()]);
         let expected = "arm        p50\na            –  1\nlonger  100 ms";
-        assert_eq!(table.text(), expected);
+        assert_eq!(table.text_within(None), expected);
+        assert_eq!(table.text_within(Some(17)), expected);
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_below_with_the_name_of_the_row() {
+        let mut table = Table::new(["arm", "p50", "p95"]);
+        table.row(["slow".to_owned(), "10 ms".to_owned(), "100 ms".to_owned()]);
+        let expected = "arm     p50\nslow  10 ms\n\narm      p95\nslow  100 ms";
+        assert_eq!(table.text_within(Some(12)), expected);
+        // At least one column follows the name.
+        assert_eq!(table.text_within(Some(1)), expected);
+        let expected = " arm    p50\nslow  10 ms\n\n   p95\n100 ms";
+        assert_eq!(table.without_names().text_within(Some(12)), expected);
+    }
+
+    #[test]
+    fn long_texts_are_wrapped() {
+        let mut table = Table::with_text(["key", "meaning"]);
+        let word = "x".repeat(30);
+        table.row(["a".to_owned(), "a text of several words".to_owned()]);
+        table.row(["b".to_owned(), format!("one {word} two")]);
+        let text = table.text_within(Some(26));
+        let expected = "key  meaning\na    a text of several\n     words\nb    one\n     xxxxxxxxxxxxxxxxxxxxx\n     xxxxxxxxx two";
+        assert_eq!(text, expected);
+        assert!(table.text_within(None).lines().count() == 3);
     }
 }

@@ -47,6 +47,16 @@ pub(crate) fn shown(text: &str, stream: &impl IsTerminal) -> String {
     }
 }
 
+/// The number of columns of the terminal that stdout is; `None` if it is another file.
+pub(crate) fn width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout
+        .is_terminal()
+        .then(|| rustix::termios::tcgetwinsize(&stdout))?
+        .ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
 fn write_all(mut stdout: impl Write, bytes: &[u8]) -> Result<(), Failure> {
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     written.map_err(|error| Failure::stdout(&error))
@@ -59,6 +69,24 @@ pub(crate) fn notice(message: impl AsRef<str>) {
         text.push('\n');
     }
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a whole file that is a result, and reports it.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    files::write(path, bytes)?;
+    wrote(path);
+    Ok(())
+}
+
+/// Reports a file or directory that was written. All commands have this sentence.
+pub(crate) fn wrote(path: &Path) {
+    wrote_as(path, "");
+}
+
+/// Reports a file or directory that was written, and what it has.
+pub(crate) fn wrote_as(path: &Path, what: &str) {
+    let separator = if what.is_empty() { "" } else { ": " };
+    notice(format!("wrote {}{separator}{what}", path.display()));
 }
 
 /// Writes a [`printable`] message to stderr, in this style where stderr is a terminal that shows it.

@@ -294,7 +294,13 @@ fn timings_are_printed_as_text_and_as_json() {
         text.lines().next().expect("a head").contains("TTFB"),
         "{text}"
     );
-    assert!(text.contains(" 200    3      1000  full"), "{text}");
+    let row: Vec<&str> = text
+        .lines()
+        .nth(1)
+        .expect("a row")
+        .split_whitespace()
+        .collect();
+    assert_eq!(row[7..11], ["200", "3", "1000", "full"], "{text}");
 }
 
 #[test]
@@ -360,4 +366,13 @@ fn resolve_overrides_the_address_of_a_host() {
     assert_eq!(output.stdout, body(5), "{}", stderr(&output));
     let output = get(&["-k", "-6", "--resolve", &mapping, &url]);
     assert_eq!(code(&output), 6, "{}", stderr(&output));
+}
+
+/// A wrong name is not ignored where nothing depends on the file.
+#[test]
+fn a_file_of_authorities_that_cannot_be_read_is_an_error_beside_insecure() {
+    let output = get(&["-k", "--cacert", "no-such.pem", "https://127.0.0.1:1/"]);
+    assert_eq!(code(&output), 77, "{}", stderr(&output));
+    let expected = "cannot read `no-such.pem`";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }

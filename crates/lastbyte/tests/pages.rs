@@ -51,9 +51,9 @@ fn keys<'a>(page: &'a str, from: &str, to: &str) -> BTreeSet<&'a str> {
 /// The keys that a file may have, as the error for an unknown one lists them.
 fn accepted(errors: &[u8]) -> BTreeSet<String> {
     let errors = String::from_utf8_lossy(errors);
-    let (_, list) = errors.split_once("expected one of ").expect(&errors);
-    let line = list.lines().next().expect("a line");
-    quoted(line).into_iter().map(str::to_owned).collect()
+    let (_, list) = errors.split_once("(expected ").expect(&errors);
+    let (list, _) = list.split_once(')').expect(&errors);
+    list.split(", ").map(str::to_owned).collect()
 }
 
 fn owned(keys: &BTreeSet<&str>) -> BTreeSet<String> {

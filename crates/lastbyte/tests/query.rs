@@ -328,9 +328,9 @@ fn usage_errors_exit_with_2() {
     }
 }
 
-/// The exit code of jrf.
+/// As any other argument that is invalid.
 #[test]
-fn a_query_that_is_refused_exits_with_1() {
+fn a_query_that_is_refused_is_a_usage_error() {
     let folder = folder("query-refused");
     for words in [
         "'_[' conns.ndjson",
@@ -339,9 +339,9 @@ fn a_query_that_is_refused_exits_with_1() {
         "'sort(_, reverse: true)' conns.ndjson",
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
-        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert_eq!(output.status.code(), Some(2), "{words}");
         assert!(output.stdout.is_empty(), "{words}");
-        assert!(!output.stderr.is_empty(), "{words}");
+        assert!(output.stderr.starts_with(b"error: query:1:"), "{words}");
     }
 }
 

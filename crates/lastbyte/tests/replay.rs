@@ -89,7 +89,13 @@ fn an_arm_that_never_ran_is_predicted_and_the_same_seed_gives_the_same_bytes() {
     );
     let (code, json) = replay(&folder, &arguments);
     assert_eq!(code, 0, "{}", json["reasons"]);
-    assert_eq!(json["checks"][0]["outcome"], "holds");
+    // 150 lines cannot exclude an error of 5 %.
+    assert_eq!(json["checks"][0]["outcome"], "cannot tell");
+    let warnings = json["warnings"].to_string();
+    assert!(
+        warnings.contains("more lines make it narrower"),
+        "{warnings}"
+    );
     for (at, new) in ["rapid-start", "cubic:initial-window=10p"]
         .into_iter()
         .enumerate()

@@ -59,7 +59,7 @@ fn a_log_becomes_a_page_and_charts() {
     assert!(words.contains(&"(-33.7"), "{printed}");
     assert!(
         printed.contains("new is faster than baseline at P5–P95")
-            && printed.contains("report: page.html"),
+            && printed.contains("from the request to the last acknowledgment"),
         "{printed}"
     );
     let page = fs::read_to_string(folder.join("page.html")).expect("a page");
@@ -516,9 +516,9 @@ fn an_experiment_ends_with_its_report() {
     let output = lastbyte(&folder, &["ab", "--connections", "48", "--seed", "5"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
-        stdout(&output).contains("report: ab/report.html"),
+        stderr(&output).contains("wrote ab/report.html\n"),
         "{}",
-        stdout(&output)
+        stderr(&output)
     );
     let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
     for part in [
@@ -564,7 +564,7 @@ fn identical_arms_do_not_differ_significantly() {
     // In pairs there is not even a difference.
     let output = lastbyte(
         &folder,
-        &["ab", "aa.toml", "--connections", "40", "--force"],
+        &["ab", "aa.toml", "--connections", "80", "--force"],
     );
     assert!(
         stdout(&output).contains("other: no significant difference from one"),

@@ -18,7 +18,7 @@ use crate::{
 pub const LEVEL: f64 = 0.9;
 /// The same of a check: one check in a hundred fails by chance.
 const CHECK_LEVEL: f64 = 0.99;
-/// The error of a check's mean beyond which it fails.
+/// The error of a check's mean that is large: a check fails beyond it, and holds only if its interval excludes it.
 const MEAN_MARGIN: f64 = 0.05;
 /// The same of a loss, as a share of packets.
 const LOSS_MARGIN: f64 = 0.01;
@@ -123,8 +123,10 @@ pub enum CheckKind {
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Chance and the errors of the match explain the error.
+    /// Chance and the errors of the match explain the error, and the interval excludes a large one.
     Holds,
+    /// The interval contains 0 and a large error: the check excludes neither.
+    Unclear,
     /// An error that they do not explain, but a small one: up to 5 % of the mean, or one percentage point of loss. A real server adds
     /// milliseconds of its own to transfers over fast paths.
     Doubtful,
@@ -156,7 +158,10 @@ impl Check {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let of = |error: &Estimate, margin: f64| match error {
-            error if error.contains(0.0) => Outcome::Holds,
+            error if error.contains(0.0) && error.low >= -margin && error.high <= margin => {
+                Outcome::Holds
+            }
+            error if error.contains(0.0) => Outcome::Unclear,
             error if error.value.abs() <= margin => Outcome::Doubtful,
             _ => Outcome::Fails,
         };

@@ -11,17 +11,30 @@ pub(crate) const STYLE: &str = include_str!("document/page.css");
 pub(crate) fn header(title: &str, subtitle: &str, warnings: &[String]) -> String {
     let mut body = format!("<header><h1>{}</h1>\n", escaped(title));
     if !subtitle.is_empty() {
-        let _ = writeln!(body, "<p>{}</p>", escaped(subtitle));
+        let _ = writeln!(body, "<p>{}</p>", with_code(subtitle));
     }
     body.push_str("</header>\n");
     if !warnings.is_empty() {
         body.push_str("<div class=\"warning\"><ul>\n");
         for warning in warnings {
-            let _ = writeln!(body, "<li>{}</li>", escaped(warning));
+            let _ = writeln!(body, "<li>{}</li>", with_code(warning));
         }
         body.push_str("</ul></div>\n");
     }
     body
+}
+
+/// A sentence in markup: what is between two backticks is code.
+pub(crate) fn with_code(sentence: &str) -> String {
+    let (mut out, mut rest) = (String::new(), sentence);
+    while let Some((before, code, after)) = rest.split_once('`').and_then(|(before, rest)| {
+        let (code, after) = rest.split_once('`')?;
+        Some((before, code, after))
+    }) {
+        let _ = write!(out, "{}<code>{}</code>", escaped(before), escaped(code));
+        rest = after;
+    }
+    out + &escaped(rest)
 }
 
 /// The settings of a run, as names and values.
@@ -49,7 +62,7 @@ pub(crate) fn table(header: &[String], rows: &[Vec<String>], body: &mut String) 
                 _ if cell.split(' ').count() > 4 => ("<td class=\"sentence\">", "</td>"),
                 _ => ("<td>", "</td>"),
             };
-            let _ = write!(body, "{begin}{}{end}", escaped(cell));
+            let _ = write!(body, "{begin}{}{end}", with_code(cell));
         }
         body.push_str("</tr>\n");
     }

@@ -60,7 +60,7 @@ pub(crate) fn chart(title: &str, figure: Option<&Figure>, body: &mut String) {
 
 pub(crate) fn notes(notes: &[String], body: &mut String) {
     for note in notes {
-        let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(note));
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", document::with_code(note));
     }
 }
 

@@ -96,10 +96,20 @@ impl Page {
     pub fn html(&self) -> String {
         let mut body = document::header(&self.title, &self.standing, &[]);
         load::headline(&self.tiles, &self.command, &mut body);
-        for sequence in &self.sequences {
+        let (drawn, others): (Vec<_>, Vec<_>) =
+            self.sequences.iter().partition(|one| one.has_course());
+        for sequence in drawn {
             let figure = sequence.figure(self);
             load::chart(&escaped(&sequence.title), figure.as_ref(), &mut body);
             load::notes(core::slice::from_ref(&sequence.text), &mut body);
+        }
+        if !others.is_empty() {
+            let names: Vec<&str> = others.iter().map(|one| one.title.as_str()).collect();
+            let text = format!(
+                "Without a chart, since fewer than two looks have a value: {}.",
+                names.join(", ")
+            );
+            load::notes(&[text], &mut body);
         }
         for table in &self.tables {
             let _ = writeln!(body, "<section><h2>{}</h2>", escaped(&table.title));
@@ -125,6 +135,12 @@ impl Point {
 }
 
 impl Sequence {
+    /// Whether there is a chart: one value has no course.
+    fn has_course(&self) -> bool {
+        let values = self.points.iter().filter_map(|point| point.value);
+        values.filter(|value| value.is_finite()).count() > 1
+    }
+
     /// The values that the axis covers: all that were seen and the boundaries, and bounds as far as they are not much farther.
     fn domain(&self) -> Option<(f64, f64)> {
         let finite = |value: &f64| value.is_finite();

@@ -94,7 +94,7 @@ impl Section {
             let _ = writeln!(body, "<section><h2>{}</h2></section>", escaped(&self.title));
         }
         if !self.text.is_empty() {
-            let _ = writeln!(body, "<p>{}</p>", escaped(&self.text));
+            let _ = writeln!(body, "<p>{}</p>", document::with_code(&self.text));
         }
         if !self.rows.is_empty() {
             document::table(&self.header, &self.rows, body);

@@ -270,6 +270,10 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         }
         print_styled(&texts)?;
     }
+    terminal::wrote(&log);
+    if let Some(page) = &page {
+        terminal::wrote(page.path.as_ref());
+    }
     if interrupt.is_pressed() {
         notice(format!(
             "interrupted: {done} of {total} connections are in `{}`, and above",
@@ -490,7 +494,7 @@ fn page(
             }
             report::warn(&comparison);
             Ok(Some(Page {
-                verdicts: report::verdicts(&comparison, &path),
+                verdicts: report::verdicts(&comparison),
                 code: report::exit_code(&comparison),
                 path,
             }))

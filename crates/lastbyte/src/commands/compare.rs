@@ -29,9 +29,8 @@ use self::{
 use crate::{
     commands::report,
     failure::Failure,
-    files,
     jobs::{Interrupt, run_all},
-    terminal::notice,
+    terminal::{notice, save},
 };
 
 /// Maximum number of arms that a page distinguishes.
@@ -48,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 }
 
 fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    arguments.check_hosts()?;
     let versions = arguments.http.iter().map(|one| one.name().to_owned());
     let (option, texts) = match arguments.arm.as_slice() {
         [] => ("--http", versions.collect()),
@@ -135,9 +135,9 @@ fn compare(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failu
     let rows = jobs.iter().zip(results);
     let rows = rows.map(|(job, result)| format!("{}\n", simulation.row(job, result)));
     let rows: String = rows.collect();
-    files::write(&arguments.out.join(ROWS), rows.as_bytes())?;
+    save(&arguments.out.join(ROWS), rows.as_bytes())?;
     write(&arguments.out, &loads, &arguments.figure)?;
-    print_loads(&loads, &arguments.out, arguments.json)?;
+    print_loads(&loads, arguments.json)?;
     if interrupt.is_pressed() {
         notice(format!(
             "interrupted: {keeps} of {total} page loads are in `{}`, and above",

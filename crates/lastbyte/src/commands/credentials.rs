@@ -17,7 +17,7 @@ pub(crate) struct Authorities {
     pub(crate) insecure: bool,
     /// CA certificates to trust in place of the system's (PEM)
     ///
-    /// Without effect beside -k.
+    /// Beside -k, it is read and has no other effect.
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
 }
@@ -29,10 +29,12 @@ impl Authorities {
     ///
     /// Returns the text of the error if the file of `--cacert` cannot be read.
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), String> {
+        // A file that cannot be read is an error even where nothing depends on it: its name may be wrong.
+        if let Some(path) = &self.cacert {
+            settings.trust = Trust::Authorities(files::read(path)?);
+        }
         if self.insecure {
             settings.trust = Trust::DangerouslyAcceptAny;
-        } else if let Some(path) = &self.cacert {
-            settings.trust = Trust::Authorities(files::read(path)?);
         }
         Ok(())
     }

@@ -18,7 +18,10 @@ pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experimen
     };
     let text = files::read_text(file).map_err(|error| {
         let name = file.to_string_lossy();
+        // As in a clone of the repository.
+        let in_folder = Path::new("experiments").join(format!("{name}.toml"));
         let hint = match super::nearest(&name, [FOUR_ARMS].into_iter()) {
+            _ if in_folder.is_file() => format!("; did you mean `{}`?", in_folder.display()),
             Some(known) => format!("; did you mean `{known}`?"),
             None => format!(" (expected a file, or `{FOUR_ARMS}`)"),
         };

@@ -8,7 +8,11 @@ use std::{
 use clap::Args;
 use lastbyte_report::figure::{self, Figure, Print, Width};
 
-use crate::{failure::Failure, files, terminal::notice};
+use crate::{
+    failure::Failure,
+    files,
+    terminal::{save, wrote_as},
+};
 
 /// Options for figures.
 #[derive(Debug, Default, Args)]
@@ -117,27 +121,22 @@ impl FigureArguments {
                     write(&path.join(format!("{name}.pdf")), print)?;
                     write(&path.join(format!("{name}.svg")), print)?;
                 }
-                notice(format!(
-                    "wrote {} as PDF and SVG to {}",
-                    counted(drawn.len()),
-                    path.display()
-                ));
+                wrote_as(path, &format!("{} as PDF and SVG", counted(drawn.len())));
             } else {
                 write(path, &prints[0])?;
-                let others = match figures.len() {
+                let what = match figures.len() {
                     1 => String::new(),
                     all => format!(
-                        ": `{}`, one of {}; a directory gets all",
+                        "`{}`, one of {}; a directory gets all",
                         figures[0].name,
                         counted(all)
                     ),
                 };
-                notice(format!("wrote {}{others}", path.display()));
+                wrote_as(path, &what);
             }
         }
         if let Some(data) = &self.figure_data {
-            files::write(data, figure::csv(drawn).as_bytes())?;
-            notice(format!("wrote {}", data.display()));
+            save(data, figure::csv(drawn).as_bytes())?;
         }
         Ok(())
     }

@@ -119,6 +119,11 @@ enum Retry {
 /// Balances until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = read(&arguments.config, arguments.listen)?;
+    let has_tcp = arguments.tcp_connections > 0;
+    values::check_listeners(&[
+        ("--listen", has_tcp.then_some(arguments.listen)),
+        ("--metrics", arguments.metrics),
+    ])?;
     if arguments.retry == Retry::Always && file.fleet.retry.is_none() {
         return Err(Failure::Usage(format!(
             "--retry always: `{}` has no [retry]",

@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::wrote};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments, program: Command) -> Result<ExitCode, F
     if let Some(directory) = &arguments.out {
         files::create_folder(directory)?;
         write(directory, &program)?;
+        wrote(directory);
         return Ok(ExitCode::SUCCESS);
     }
     let mut command = &program;

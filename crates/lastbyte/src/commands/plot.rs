@@ -127,9 +127,6 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         arguments.figure.write(&arguments.out, &[drawn.figure()])?;
     } else {
         picture::write(&arguments.out, &drawn)?;
-        for file in &arguments.out {
-            terminal::notice(format!("wrote {}", file.display()));
-        }
     }
     if all.troubles.is_empty() {
         return Ok(match found {

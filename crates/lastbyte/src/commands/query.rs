@@ -58,7 +58,7 @@ Stages for values:  bucket(e, width)
 Reducers:  sum count count_if min max average stdev percentile histogram distinct top first last mode corr group group_by sort reduce
 The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: base_cond, group_name, loss_ratio.
 
-Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 on bad usage. Language reference: docs/query.md."#;
+Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 if the query or an option is invalid. Language reference: docs/query.md."#;
 
 /// Why an argument is unknown, if it can be the start of a query.
 pub(crate) fn refusal(given: &str) -> Option<String> {
@@ -284,17 +284,13 @@ fn start(
                 "no query: `{text}` is a file (expected a query, and then files)"
             ));
         }
-        // As in jrf, it fails like a row.
-        Err(wrong) => {
-            terminal::error(wrong.to_string());
-            return Ok(false);
-        }
+        Err(wrong) => return Err(wrong.to_string()),
     };
     if let Some(format) = arguments.explain {
         let plan = query.explain(format == Explain::Json);
         return match io::stdout().write_all(plan.as_bytes()) {
             Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
-                terminal::error(reason.to_string());
+                terminal::error(format!("error: cannot write to stdout: {reason}"));
                 Ok(false)
             }
             _ => Ok(true),
@@ -336,9 +332,9 @@ fn helpers(paths: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
             Ok(text) => Ok((name, text)),
             // With jq, `-r` is another option.
             Err(reason) if path.extension().is_none_or(|it| it != "rb") => Err(format!(
-                "cannot load such file -- {name}: {reason} (-r expects a file of helper methods, or `h2o`; `-o tsv` prints texts without quotes)"
+                "cannot read `{name}`: {reason} (-r expects a file of helper methods, or `h2o`; `-o tsv` prints texts without quotes)"
             )),
-            Err(reason) => Err(format!("cannot load such file -- {name}: {reason}")),
+            Err(reason) => Err(format!("cannot read `{name}`: {reason}")),
         }
     };
     paths.iter().map(load).collect()
@@ -490,7 +486,7 @@ const USAGE: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn failed(message: &str) -> ExitCode {
-    terminal::error(message);
+    terminal::error(format!("error: {message}"));
     ExitCode::from(USAGE)
 }
 

@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
-    terminal::{notice, print},
+    terminal::{notice, print, save},
 };
 
 const EXAMPLES: &str = "\
@@ -184,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         command: report::again(),
         facts: facts(arguments, &logged, &new, &bank),
     };
-    files::write(&arguments.out, answer.page(&shown).html().as_bytes())?;
+    save(&arguments.out, answer.page(&shown).html().as_bytes())?;
     let is_answered = answer.reasons.is_empty();
     if let Some(path) = arguments.log.as_ref().filter(|_| is_answered) {
         write_log(path, &log, &baseline, &answer.predictions)?;
@@ -193,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         && let Some(first) = answer.predictions.first()
     {
         let text = population::text(&bank, &first.weights, |seed| store.draw(seed), registry)?;
-        files::write(path, text.as_bytes())?;
+        save(path, text.as_bytes())?;
     }
     for file in arguments.data_files().filter(|_| !is_answered) {
         let file = file.display();
@@ -202,11 +202,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if arguments.json {
         print(answer.json(&shown))?;
     } else {
-        print(format!(
-            "{}\nreport: {}\n",
-            answer.text(),
-            arguments.out.display()
-        ))?;
+        print(answer.text())?;
     }
     Ok(if is_answered {
         ExitCode::SUCCESS
@@ -390,5 +386,5 @@ fn write_log(
             write(lines[*number], &prediction.to, *number, *ttlb, *loss);
         }
     }
-    files::write(path, &out)
+    save(path, &out)
 }

@@ -24,7 +24,7 @@ use super::{figure::FigureArguments, summary::table, values};
 use crate::{
     failure::Failure,
     files,
-    terminal::{notice, print, print_styled, styled_notice},
+    terminal::{notice, print, print_styled, styled_notice, wrote},
 };
 
 const EXAMPLES: &str = "\
@@ -248,7 +248,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         files::write(&arguments.out, comparison.html().as_bytes())?;
     }
-    let page = arguments.out.display().to_string();
     warn(&comparison);
     if arguments.json {
         print(comparison.json())?;
@@ -261,8 +260,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             metric.in_unit()
         );
         let mut texts = vec![(Style::new(), text)];
-        texts.extend(verdicts(&comparison, &page));
+        texts.extend(verdicts(&comparison));
         print_styled(&texts)?;
+    }
+    if !arguments.figure.is_given() {
+        wrote(&arguments.out);
     }
     match comparison.trouble() {
         None => Ok(exit_code(&comparison)),
@@ -532,8 +534,8 @@ fn style(verdict: &str) -> Style {
     }
 }
 
-/// The significant changes and the path of the page, in colour, for [`print_styled`].
-pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> Vec<(Style, String)> {
+/// The significant changes in colour, for [`print_styled`].
+pub(crate) fn verdicts(comparison: &Comparison) -> Vec<(Style, String)> {
     let mut texts = Vec::new();
     let harm = comparison.harm().into_iter();
     let harm = harm.map(|sentence| format!("neighbours of {sentence}"));
@@ -552,6 +554,5 @@ pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> Vec<(Style, Strin
         texts.push((style, sentence));
         texts.push((Style::new(), "\n".to_owned()));
     }
-    texts.push((Style::new(), format!("report: {page}\n")));
     texts
 }

@@ -25,6 +25,7 @@ use super::{experiment_file, figure::FigureArguments, values};
 use crate::{
     failure::Failure,
     jobs::{Interrupt, run_all},
+    table::Table,
     terminal::{notice, print},
 };
 
@@ -352,6 +353,15 @@ struct Report<'a> {
     front: &'a [usize],
 }
 
+/// The columns of the tables.
+const HEADER: [&str; 5] = [
+    "candidate",
+    "paths",
+    "TTLB",
+    "loss, points",
+    "neighbours' rate",
+];
+
 impl Report<'_> {
     fn text(&self) -> String {
         let mut text = String::new();
@@ -369,13 +379,7 @@ impl Report<'_> {
             self.race.alive().len(),
             self.front.len()
         );
-        let width = self.candidates.iter().map(String::len).max().unwrap_or(0);
-        let width = width.max("candidate".len());
-        let _ = writeln!(
-            text,
-            "{:width$}  paths  {:27}  {:24}  {:27}",
-            "candidate", "TTLB", "loss, points", "neighbours' rate"
-        );
+        let mut table = Table::with_text(HEADER.into_iter().chain([""]));
         let mut order: Vec<usize> = (0..self.candidates.len()).collect();
         order.sort_by_key(|candidate| {
             let place = self.front.iter().position(|one| one == candidate);
@@ -385,37 +389,32 @@ impl Report<'_> {
             )
         });
         for candidate in order {
-            self.line(&mut text, self.race, candidate, width);
             let note = match self.race.reason(candidate) {
                 _ if self.front.contains(&candidate) => "front".to_owned(),
                 None => "not on the front".to_owned(),
                 Some(reason) => format!("dropped: {}", self.why(reason)),
             };
-            let _ = writeln!(text, "  {note}");
+            table.row(self.cells(self.race, candidate).into_iter().chain([note]));
         }
+        text.push_str(&table.text());
+        text.push('\n');
         if self.front.iter().any(|one| self.check.paths(*one) > 1) {
             text.push_str("\nHeld out: the front on paths that the search did not use\n");
+            let mut table = Table::new(HEADER);
             for candidate in self.front {
-                self.line(&mut text, self.check, *candidate, width);
-                text.push('\n');
+                table.row(self.cells(self.check, *candidate));
             }
+            text.push_str(&table.text());
+            text.push('\n');
         }
         text.push_str(
-            "\nTTLB and rate: geometric mean of the change on each path; in parentheses: 95 % simultaneous.\n",
+            "\nTTLB, at the client from its first datagram, and rate: geometric mean of the change on each path; in parentheses: 95 % simultaneous.\n",
         );
         text
     }
 
-    fn line(&self, text: &mut String, race: &Race, candidate: usize, width: usize) {
-        let _ = write!(
-            text,
-            "{:width$}  {:5}",
-            self.candidates[candidate],
-            race.paths(candidate)
-        );
-        let Some(means) = race.means(candidate) else {
-            return;
-        };
+    /// A candidate on the paths of a race.
+    fn cells(&self, race: &Race, candidate: usize) -> [String; 5] {
         let show = |one: Estimate, scale: f64, unit: &str| {
             format!(
                 "{:+.2}{unit} ({:+.2} to {:+.2})",
@@ -424,17 +423,24 @@ impl Report<'_> {
                 one.interval.1 * scale
             )
         };
-        let neighbours = if self.arguments.neighbour.is_empty() {
-            "-".to_owned()
-        } else {
-            show(means.neighbour, 100.0, " %")
-        };
-        let _ = write!(
-            text,
-            "  {:27}  {:24}  {neighbours:27}",
-            show(means.time, 100.0, " %"),
-            show(means.loss, 1.0, "")
-        );
+        let [mut time, mut loss, mut neighbours] = [const { String::new() }; 3];
+        if let Some(means) = race.means(candidate) {
+            time = show(means.time, 100.0, " %");
+            loss = show(means.loss, 1.0, "");
+            neighbours = if self.arguments.neighbour.is_empty() {
+                "-".to_owned()
+            } else {
+                show(means.neighbour, 100.0, " %")
+            };
+        }
+        let paths = race.paths(candidate).to_string();
+        [
+            self.candidates[candidate].clone(),
+            paths,
+            time,
+            loss,
+            neighbours,
+        ]
     }
 
     /// The candidates on the paths of the search.

@@ -80,6 +80,7 @@ use crate::{
     commands::{
         experiment_file::{self, FOUR_ARMS},
         fleet_file::FleetFile,
+        values,
     },
     failure::Failure,
     files,
@@ -119,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .first()
         .and_then(Identity::public_key_hash);
     Server::check(&settings).map_err(Failure::usage)?;
+    check_listeners(arguments)?;
     warn_of_dates(&certificates);
     if arguments.check {
         check_logs(arguments)?;
@@ -325,6 +327,18 @@ fn host_identity() -> Vec<u8> {
         .filter_map(|path| files::read(Path::new(path)).ok())
         .collect::<Vec<_>>()
         .concat()
+}
+
+/// Returns an error if two listeners have the same address.
+fn check_listeners(arguments: &Arguments) -> Result<(), Failure> {
+    let versions = arguments.versions();
+    // HTTP/3 alone has no listener for TCP.
+    let has_tcp = versions.http1 || versions.http2;
+    values::check_listeners(&[
+        ("--listen", has_tcp.then_some(arguments.listen)),
+        ("--http-listen", arguments.http_listen),
+        ("--metrics", arguments.metrics),
+    ])
 }
 
 /// Reloads what can change while connections are open. Everything is validated before anything is applied: `check` does what is

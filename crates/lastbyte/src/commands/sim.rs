@@ -379,6 +379,7 @@ fn print_rows(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> 
             job.map_or_else(String::new, |job| described(&job.scenario).join(", "))
         };
         text.push_str(&table::tables(rows, path));
+        text.push_str("\nTTLB and TTFB: at the client, from its first datagram.\n");
     }
     print(text)
 }

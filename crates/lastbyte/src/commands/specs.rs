@@ -11,7 +11,7 @@ use lastbyte_congestion::{
 use lastbyte_units as units;
 use serde_json::{Map, Value, json};
 
-use crate::{failure::Failure, terminal::print};
+use crate::{failure::Failure, table::Table, terminal::print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,10 +56,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 fn list(registry: &Registry) -> String {
     let mut text = "A spec is PRESET or PRESET:KEY=VALUE,…\n".to_owned();
     let mut section = |title: &str, entries: &mut dyn Iterator<Item = (&str, &str)>| {
-        let _ = write!(text, "\n{title}:\n");
+        let mut table = Table::with_text([&format!("{title}:"), ""]);
         for (name, summary) in entries {
-            let _ = writeln!(text, "  {name:<34} {summary}");
+            table.row([format!("  {name:<33}"), summary.to_owned()]);
         }
+        let _ = writeln!(text, "\n{}", table.text());
     };
     section("Presets", &mut registry.presets());
     let keys: Vec<(String, &str)> = registry

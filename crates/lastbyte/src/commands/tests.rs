@@ -7,6 +7,7 @@ use std::process;
 use clap::{Arg, Command, CommandFactory, error::ErrorKind};
 
 use super::help;
+use crate::failure::Failure;
 
 fn commands() -> Vec<Command> {
     let mut all = crate::Arguments::command();
@@ -360,4 +361,23 @@ fn shared_options_are_alike() {
             }
         }
     }
+}
+
+#[test]
+fn an_unknown_key_of_a_file_has_the_expected_ones_and_a_suggestion() {
+    let text = |what: &str| match super::with_known_keys(Failure::Usage(what.to_owned())) {
+        Failure::Usage(what) => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        text(
+            "`e.toml`: line 2: `conections`: unknown field `conections`, expected one of `connections`, `arms`"
+        ),
+        "`e.toml`: line 2: `conections`: unknown key `conections` (expected connections, arms); did you mean `connections`?"
+    );
+    assert_eq!(
+        text("`n.toml`: unknown field `x`, expected `rate` or `rtt`"),
+        "`n.toml`: unknown key `x` (expected rate, rtt)"
+    );
+    assert_eq!(text("cannot read `n.toml`"), "cannot read `n.toml`");
 }

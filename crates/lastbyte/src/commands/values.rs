@@ -15,6 +15,8 @@ use lastbyte_driver::AeadChoice;
 use lastbyte_quic::crypto::AeadProvider;
 use lastbyte_units as units;
 
+use crate::failure::Failure;
+
 /// A value of `--aead`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aead {
@@ -41,6 +43,30 @@ pub(crate) fn reaches(to: SocketAddr, bound: SocketAddr) -> bool {
     let (ip, own) = (to.ip().to_canonical(), bound.ip().to_canonical());
     let is_here = ip == own || own.is_unspecified() && (ip.is_loopback() || ip.is_unspecified());
     to.port() == bound.port() && is_here
+}
+
+/// Returns an error if two of these listeners, each the name and value of an option, cannot be bound at the same time: they have the same
+/// port, and the same address or one that stands for all addresses.
+pub(crate) fn check_listeners(listeners: &[(&str, Option<SocketAddr>)]) -> Result<(), Failure> {
+    let given = listeners
+        .iter()
+        .filter_map(|(option, address)| Some((option, (*address)?)));
+    let given: Vec<_> = given.filter(|(_, address)| address.port() > 0).collect();
+    for (at, (option, address)) in given.iter().enumerate() {
+        let is_same = |(_, other): &&(&&str, SocketAddr)| {
+            let (one, two) = (address.ip().to_canonical(), other.ip().to_canonical());
+            // `[::]` stands for IPv4 as well.
+            let has =
+                |any: IpAddr, one: IpAddr| any.is_unspecified() && (any.is_ipv6() || one.is_ipv4());
+            address.port() == other.port() && (one == two || has(one, two) || has(two, one))
+        };
+        if let Some((earlier, other)) = given[..at].iter().find(is_same) {
+            return Err(Failure::Usage(format!(
+                "{option} `{address}`: {earlier} has `{other}` (expected another port)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Parses a time limit: a span of at least 100 µs, since a limit that has passed at once ends everything.
@@ -177,13 +203,45 @@ pub(crate) const THREADS_MAX: u64 = 4096;
 mod tests {
     use core::time::Duration;
 
-    use super::{any_by_default, loopback_by_default, not_a_dash};
+    use super::*;
 
     /// A dash would be a file of this name.
     #[test]
     fn a_log_is_not_a_dash() {
         assert!(not_a_dash("-".into()).is_err_and(|error| error.contains("/dev/stdout")));
         assert_eq!(not_a_dash("a-".into()), Ok("a-".into()));
+    }
+
+    #[test]
+    fn listeners_that_cannot_be_bound_at_the_same_time_are_refused() {
+        let check = |one: &str, two: &str| {
+            let [one, two] = [one, two].map(|text| text.parse().ok());
+            check_listeners(&[("--listen", one), ("--other", None), ("--metrics", two)])
+        };
+        for (one, two) in [
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("0.0.0.0:1", "127.0.0.1:1"),
+            ("127.0.0.1:1", "[::]:1"),
+            ("[::ffff:127.0.0.1]:1", "127.0.0.1:1"),
+        ] {
+            let Err(Failure::Usage(error)) = check(one, two) else {
+                panic!("{one} {two}");
+            };
+            let (one, two): (SocketAddr, SocketAddr) =
+                (one.parse().expect("one"), two.parse().expect("two"));
+            assert_eq!(
+                error,
+                format!("--metrics `{two}`: --listen has `{one}` (expected another port)")
+            );
+        }
+        for (one, two) in [
+            ("127.0.0.1:1", "127.0.0.1:2"),
+            ("127.0.0.1:1", "127.0.0.2:1"),
+            ("0.0.0.0:1", "[::1]:1"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+        ] {
+            assert!(check(one, two).is_ok(), "{one} {two}");
+        }
     }
 
     #[test]
@@ -209,7 +267,7 @@ mod tests {
     fn an_address_reaches_a_socket_that_is_bound_to_it_or_to_all_addresses() {
         let reaches = |to: &str, bound: &str| {
             let [to, bound] = [to, bound].map(|text| text.parse().expect("an address"));
-            super::reaches(to, bound)
+            reaches(to, bound)
         };
         assert!(reaches("127.0.0.1:9", "127.0.0.1:9"));
         assert!(reaches("127.0.0.1:9", "[::]:9"));
@@ -223,8 +281,8 @@ mod tests {
     #[test]
     fn a_time_limit_that_has_passed_at_once_is_refused() {
         for text in ["0s", "1ns", "99us"] {
-            assert!(super::time_limit(text).is_err(), "{text}");
+            assert!(time_limit(text).is_err(), "{text}");
         }
-        assert_eq!(super::time_limit("100us"), Ok(Duration::from_micros(100)));
+        assert_eq!(time_limit("100us"), Ok(Duration::from_micros(100)));
     }
 }

@@ -28,7 +28,7 @@ fn a_failed_sample_ratio_is_a_warning_first_and_exit_code_3() {
     fs::write(folder.join("uneven.ndjson"), log_of(400)).expect("a log");
     let even = lastbyte(&folder, &["report", "even.ndjson"]);
     assert_eq!(even.status.code(), Some(0));
-    assert_eq!(stderr(&even), "");
+    assert_eq!(stderr(&even), "wrote report.html\n");
     assert!(stdout(&even).contains("new is faster than baseline at P5–P95"));
     for more in [&[][..], &["--json"]] {
         let uneven = lastbyte(&folder, &[&["report", "uneven.ndjson"], more].concat());

@@ -115,7 +115,7 @@ fn a_process_that_cannot_start_leaves_the_running_one_as_it_was() {
         // It has the sockets by then, and the other does not read them any more.
         (&["--http", "3"], 1, "HTTP/1.1 and 2 is disabled"),
         (
-            &["--metrics", "192.0.2.1:1", "--http-listen", "192.0.2.1:1"],
+            &["--metrics", "192.0.2.1:1", "--http-listen", "192.0.2.1:2"],
             1,
             "cannot listen on",
         ),

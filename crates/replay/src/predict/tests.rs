@@ -186,7 +186,7 @@ fn a_check_holds_for_the_stack_of_the_bank_and_fails_for_a_slower_one() {
 }
 
 #[test]
-fn small_errors_that_chance_does_not_explain_are_doubtful() {
+fn wide_intervals_exclude_nothing_and_small_errors_that_chance_does_not_explain_are_doubtful() {
     let estimate = |value: f64, half: f64| Estimate {
         value,
         low: value - half,
@@ -204,10 +204,19 @@ fn small_errors_that_chance_does_not_explain_are_doubtful() {
         percentiles: Vec::new(),
     };
     let outcome = |mean, loss| check(mean, loss).outcome();
-    assert_eq!(outcome(estimate(-0.2, 0.3), None), Outcome::Holds);
+    assert_eq!(outcome(estimate(-0.01, 0.03), None), Outcome::Holds);
     assert_eq!(outcome(estimate(-0.03, 0.02), None), Outcome::Doubtful);
     assert_eq!(outcome(estimate(0.06, 0.05), None), Outcome::Fails);
     let good = estimate(0.01, 0.02);
+    assert_eq!(outcome(good, Some(estimate(0.0, 0.009))), Outcome::Holds);
+    // An interval that contains 0 and an error of 5 %, or of a percentage point of loss, excludes nothing.
+    assert_eq!(outcome(estimate(-0.2, 0.3), None), Outcome::Unclear);
+    assert_eq!(outcome(estimate(0.01, 0.05), None), Outcome::Unclear);
+    assert_eq!(outcome(good, Some(estimate(0.0, 0.02))), Outcome::Unclear);
+    assert_eq!(
+        outcome(estimate(-0.2, 0.3), Some(estimate(0.008, 0.001))),
+        Outcome::Doubtful
+    );
     assert_eq!(
         outcome(good, Some(estimate(0.008, 0.001))),
         Outcome::Doubtful

@@ -174,8 +174,7 @@ fn differences(pairs: &[(NeighbourStats, NeighbourStats)], z: f64) -> [Option<Es
             moments[2].add((ours - base) * 100.0);
         }
     }
-    let [rate, delay, loss] =
-        moments.map(|one| one.interval(z).filter(|_| one.count() >= PAIRS_MIN));
+    let [rate, delay, loss] = moments.map(|one| one.interval(z));
     let rate = rate.map(|one| Estimate {
         value: one.value.exp_m1(),
         interval: (one.interval.0.exp_m1(), one.interval.1.exp_m1()),
@@ -219,7 +218,5 @@ fn typical(all: &[NeighbourStats]) -> [Option<f64>; 3] {
 
 /// A path counts as a ratio of rates of at most this.
 pub(super) const RATIO_MAX: f64 = 16.0;
-/// Fewer paths have no intervals of means.
-pub(super) const PAIRS_MIN: f64 = 30.0;
 /// As many as the simulator's experiments have.
 const KINDS_MAX: usize = 64;

@@ -19,7 +19,7 @@ use super::{
     warnings,
 };
 use crate::{
-    document::{self, Script},
+    document::{self, Script, with_code},
     scale::Changes,
     scene::Scene,
     statistics::{Counts, bootstrap::Interval},
@@ -443,7 +443,7 @@ impl Page<'_> {
              full width. Intervals are 95 % simultaneous over all parts and arms (Bonferroni).</p>\n",
         );
         if let Some(note) = parts.note() {
-            let _ = writeln!(self.body, "<p class=\"note\">{}</p>", escaped(&note));
+            let _ = writeln!(self.body, "<p class=\"note\">{}</p>", with_code(&note));
         }
         self.add(&tables::parts(analysis, parts));
         self.query(&parts.query);
@@ -768,7 +768,7 @@ impl Page<'_> {
             "<p class=\"note\">{of}Intervals are 95 % for each percentile alone; colour marks significant differences (simultaneous band).</p>\n"
         ));
         if let Some(text) = text::largest(analysis) {
-            self.add(&format!("<p class=\"note\">{}</p>\n", escaped(&text)));
+            self.add(&format!("<p class=\"note\">{}</p>\n", with_code(&text)));
         }
         self.query(&group.times_query);
         self.add("</section>\n");
@@ -898,19 +898,6 @@ fn why_absent(curve: &[Interval]) -> Value {
     } else {
         json!(why)
     }
-}
-
-/// A sentence in markup: what is between two backticks is code.
-fn with_code(sentence: &str) -> String {
-    let (mut out, mut rest) = (String::new(), sentence);
-    while let Some((before, code, after)) = rest.split_once('`').and_then(|(before, rest)| {
-        let (code, after) = rest.split_once('`')?;
-        Some((before, code, after))
-    }) {
-        let _ = write!(out, "{}<code>{}</code>", escaped(before), escaped(code));
-        rest = after;
-    }
-    out + &escaped(rest)
 }
 
 /// A text in markup, with a button that copies it.

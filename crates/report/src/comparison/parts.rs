@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::{format::count, queries::PARTS};
-use crate::statistics::tests_of::{self, Estimate};
+use crate::statistics::{
+    bootstrap::MEMBERS_MIN,
+    tests_of::{self, Estimate},
+};
 
 /// The parts of a time, in milliseconds, in the order of [`PARTS`].
 pub(super) type Times = [f64; PARTS.len()];
@@ -43,17 +46,15 @@ impl Moments {
         self.squares += step * (value - self.mean);
     }
 
-    /// The variance of the mean.
+    /// The variance of the mean; infinite if there are too few values for an interval.
     fn uncertainty(&self) -> f64 {
+        if self.count < MEMBERS_MIN {
+            return f64::INFINITY;
+        }
         self.squares / (self.count - 1.0) / self.count
     }
 
-    /// How many values there are.
-    pub(super) const fn count(&self) -> f64 {
-        self.count
-    }
-
-    /// The mean, in an interval of `z` standard deviations. `None` for fewer than two values.
+    /// The mean, in an interval of `z` standard deviations. `None` for fewer than [`MEMBERS_MIN`] values.
     pub(super) fn interval(&self, z: f64) -> Option<Estimate> {
         estimate(self.mean, self.uncertainty(), z)
     }

@@ -61,7 +61,12 @@ impl Metric {
     /// ` in ms`, or nothing.
     #[must_use]
     pub fn in_unit(&self) -> String {
-        if self.unit.is_empty() {
+        if self.is_ttlb() {
+            format!(
+                " in {}, from the request to the last acknowledgment",
+                self.unit
+            )
+        } else if self.unit.is_empty() {
             String::new()
         } else {
             format!(" in {}", self.unit)

@@ -8,13 +8,12 @@ use super::{
         ABSENT, count, hundredths, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
-    neighbours::PAIRS_MIN,
     power::POWER,
     queries::PARTS,
 };
 use crate::statistics::{
     Counts,
-    bootstrap::{Absent, Interval, Overall, is_joint},
+    bootstrap::{Absent, Interval, MEMBERS_MIN, Overall, is_joint},
     tests_of::{self, Estimate},
 };
 
@@ -435,6 +434,12 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<String> {
                 Some((*name, one.value))
             })
             .collect();
+        if differences.iter().all(Option::is_none) {
+            return format!(
+                "{}: no verdict, because there are too few transfers for an interval (expected {MEMBERS_MIN} or more).",
+                arm.name
+            );
+        }
         changes.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         let changes: Vec<String> = changes
             .into_iter()
@@ -490,7 +495,7 @@ pub(super) fn harm(analysis: &Analysis) -> Vec<String> {
         }
         if kinds.iter().all(|kind| kind.differences[arm].iter().all(Option::is_none)) {
             return format!(
-                "{}: no verdict, because there are too few paths for an interval (expected {PAIRS_MIN} or more).",
+                "{}: no verdict, because there are too few paths for an interval (expected {MEMBERS_MIN} or more).",
                 one.name
             );
         }

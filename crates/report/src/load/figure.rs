@@ -90,9 +90,15 @@ fn over_time(
     drawn(name, captions, (x, y), all, unit)
 }
 
-/// P50, P99 and maximum of each interval.
+/// P50, P99 and maximum over time. Where a percentile is of several intervals, the maximum is of the same ones, so that none is above it.
 pub(super) fn latency(run: &Run) -> Option<Figure> {
-    let longest = run.intervals.iter().map(|it| it.max_ms);
+    let mut longest: Vec<Option<f64>> = run.intervals.iter().map(|it| it.max_ms).collect();
+    for step in run.p99.iter().chain(&run.p50) {
+        if let Some(range) = longest.get_mut(step.intervals.clone()) {
+            let most = range.iter().flatten().copied().reduce(f64::max);
+            range.fill(most);
+        }
+    }
     let all = vec![
         series("maximum", GREY, steps(run, longest)),
         series(

@@ -112,6 +112,28 @@ fn intervals_without_values_are_gaps() {
     assert_eq!(pieces(0xc9_7b00), Some(1));
 }
 
+/// The P99 of many intervals is above the maximum of one of them, and a median may be.
+#[test]
+fn no_percentile_is_above_the_maximum_beside_it() {
+    let mut run = run();
+    for (index, interval) in run.intervals.iter_mut().enumerate() {
+        interval.max_ms = (interval.done > 0).then(|| [1.0, 5.0][index % 2]);
+    }
+    let figure = figure::latency(&run).expect("a chart");
+    let series = &figure.panels[0].series;
+    let at = |name: &str, x: f64| {
+        let one = series.iter().find(|one| one.name == name);
+        let points = &one.expect("a series").points;
+        let after = points.partition_point(|point| point.x <= x);
+        points[..after].last().map(|point| point.y)
+    };
+    for index in 0..40 {
+        let x = f64::from(index) * 10.0 + 5.0;
+        let [most, p99, p50] = ["maximum", "P99", "P50"].map(|name| at(name, x));
+        assert!(most >= p99 && most >= p50, "{x}: {most:?} {p99:?} {p50:?}");
+    }
+}
+
 /// The legend has the series that are drawn.
 #[test]
 fn a_series_without_values_is_not_in_the_legend() {

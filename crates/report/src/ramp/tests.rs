@@ -118,9 +118,18 @@ fn what_cannot_be_drawn_is_left_out() {
     // Bounds do not decide how far an axis goes.
     let domain = page.sequences[0].domain().expect("values");
     assert!(domain.1 < 10.0, "{domain:?}");
-    page.sequences[0].points.clear();
+    // Before the second look there is nothing to draw.
+    page.sequences[0].points.truncate(1);
     page.hours = 0.0;
-    assert!(page.html().contains("<p>no data</p>"));
+    page.standing = "`arm` has 1 % of <new> connections.".to_owned();
+    let html = page.html();
+    assert!(
+        !html.contains("<svg") && !html.contains("no data"),
+        "{html}"
+    );
+    assert!(html.contains("fewer than two looks have a value: TTLB."));
+    // What texts quote is code, as in a terminal.
+    assert!(html.contains("<p><code>arm</code> has 1 % of &lt;new&gt; connections.</p>"));
 }
 
 #[test]

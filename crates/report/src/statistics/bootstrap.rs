@@ -339,6 +339,9 @@ pub struct BaselineComparison<'a> {
 
 /// The minimum number of connections beyond a percentile for an interval.
 pub(crate) const BEYOND_MIN: f64 = 5.0;
+/// The minimum number of pairs for intervals of percentiles, since the smoothed percentiles of fewer are means of about half of their
+/// values or more; and of members for a normal interval of the mean of a part.
+pub(crate) const MEMBERS_MIN: f64 = 30.0;
 /// The joint band covers the percentiles between these shares. Beyond them, a few connections would widen it everywhere.
 const JOINT: (f64, f64) = (0.05, 0.95);
 /// The last percentile of the mean of changes, if [`JOINT`]'s is lost.
@@ -489,9 +492,7 @@ impl BaselineComparison<'_> {
         let center = of(&resampled.observed);
         let is_open = open_sides(&draws, tail);
         // The mean leaves out a twentieth of the members on each side, and the deviation follows from the others.
-        let members = self.groups[arm]
-            .total()
-            .min(self.groups[self.baseline].total()) as f64;
+        let members = self.members(arm);
         let degrees = (members * (JOINT.1 - JOINT.0) - 1.0).max(1.0);
         let small = (members / (members - 1.0).max(1.0)).sqrt();
         let cell = Cell {
@@ -501,7 +502,7 @@ impl BaselineComparison<'_> {
             ..Cell::default()
         };
         let interval = cell.within(special::student_quantile(tail, degrees));
-        Some((value, hull(interval, value)))
+        Some((value, cell.containing(interval, value)))
     }
 
     /// The observed difference, on the scale of the measure: infinitely low where a value fell to zero.
@@ -531,7 +532,9 @@ impl BaselineComparison<'_> {
             Err(absent) => (None, Some(absent)),
         };
         let beyond = |arm: usize| self.groups[arm].total() as f64 * share.min(1.0 - share);
-        let is_wide = beyond(arm).min(beyond(self.baseline)) >= BEYOND_MIN;
+        let members = self.members(arm);
+        let is_wide = beyond(arm).min(beyond(self.baseline)) >= BEYOND_MIN
+            && (!resampled.is_smoothed || members >= MEMBERS_MIN);
         let center = observed[arm][place] - observed[self.baseline][place];
         let draws = resampled.draws.iter();
         let draws: Vec<f64> = draws
@@ -568,11 +571,18 @@ impl BaselineComparison<'_> {
             estimate,
             center,
             deviation: deviation.hypot(grain / 12f64.sqrt()),
+            pairs: resampled.is_smoothed.then_some(members),
             is_open,
             is_joint: is_joint(share),
             draws,
             ..Cell::default()
         }
+    }
+
+    /// The number of members of the smaller of an arm and the baseline.
+    fn members(&self, arm: usize) -> f64 {
+        let [ours, base] = [arm, self.baseline].map(|arm| self.groups[arm].total());
+        ours.min(base) as f64
     }
 
     fn looks(&self) -> f64 {
@@ -610,7 +620,7 @@ impl BaselineComparison<'_> {
             };
         };
         let unscaled = |interval: (f64, f64)| {
-            let (low, high) = hull(interval, estimate);
+            let (low, high) = cell.containing(interval, estimate);
             (self.measure.unscaled(low), self.measure.unscaled(high))
         };
         let is_known = !cell.draws.is_empty();
@@ -639,11 +649,6 @@ impl BaselineComparison<'_> {
             together: (is_known && cell.is_joint).then(|| unscaled(cell.within(critical))),
         }
     }
-}
-
-/// The interval with the observed value, which a smoothed percentile's may not contain.
-fn hull((low, high): (f64, f64), value: f64) -> (f64, f64) {
-    (low.min(value), high.max(value))
 }
 
 /// Whether more than this share of the draws is infinite, below and above. A difference of two percentiles without values can be
@@ -712,6 +717,8 @@ struct Cell {
     /// What the draws vary around.
     center: f64,
     deviation: f64,
+    /// The number of pairs that the deviation follows from; `None` if they are not paired.
+    pairs: Option<f64>,
     /// Whether the interval is unbounded below and above.
     is_open: [bool; 2],
     is_joint: bool,
@@ -720,8 +727,20 @@ struct Cell {
 }
 
 impl Cell {
+    /// The interval with the observed value, which one of smoothed percentiles may not contain, and on each side of it half of what the
+    /// interval has there: an interval does not end at a value that is itself uncertain.
+    fn containing(&self, (low, high): (f64, f64), value: f64) -> (f64, f64) {
+        let room = |end: f64| (end - self.center).abs() / 2.0;
+        (low.min(value - room(low)), high.max(value + room(high)))
+    }
+
+    /// The interval of this many standard deviations, as if they were known: that of pairs is estimated from them, so it is Student's.
     fn within(&self, deviations: f64) -> (f64, f64) {
-        let half = deviations * self.deviation;
+        let factor = self.pairs.map_or(deviations, |pairs| {
+            let small = (pairs / (pairs - 1.0)).sqrt();
+            small * special::student_of(deviations, pairs - 1.0)
+        });
+        let half = factor * self.deviation;
         let [is_low, is_high] = self.is_open;
         (
             if is_low {

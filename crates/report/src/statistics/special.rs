@@ -22,7 +22,11 @@ pub(crate) fn normal_quantile(tail: f64) -> f64 {
 /// The value that a variate of Student's distribution is above with this probability, by its expansion around the normal one
 /// (Abramowitz and Stegun, 26.7.5): `scipy.stats.t.isf`, to 0.1 % from 10 degrees of freedom on; below 3 it is too small.
 pub(crate) fn student_quantile(tail: f64, degrees: f64) -> f64 {
-    let z = normal_quantile(tail);
+    student_of(normal_quantile(tail), degrees)
+}
+
+/// The value that a variate of Student's distribution is above with the probability with which a standard normal one is above `z`.
+pub(crate) fn student_of(z: f64, degrees: f64) -> f64 {
     let square = z * z;
     // The coefficients of the powers of z², from the highest, and their divisor.
     let terms: [(&[f64], f64); 4] = [

@@ -25,22 +25,22 @@ pub(super) fn document(picture: &Picture) -> String {
     let picture = clean::cleaned(picture);
     let title = escaped(&picture.title);
     let subtitle = escaped(&picture.subtitle);
-    let summaries = picture.summaries();
-    let summaries = summaries.iter().map(|text| escaped(text));
-    let summaries: Vec<String> = summaries
-        .map(|text| format!("<p class=\"summary\">{text}</p>"))
+    let results = results(&picture);
+    let results: Vec<String> = results
+        .iter()
+        .map(|text| format!("<p class=\"summary\">{}</p>", escaped(text)))
         .collect();
-    let summaries = summaries.concat();
+    let results = results.concat();
     let figure = svg::document(&figure::scene(&picture));
     let data = data(&picture);
     let body = format!(
         r#"<header>
-<div><h1>{title}</h1>{summaries}<p>{subtitle}</p></div>
+<div><h1>{title}</h1>{results}<p>{subtitle}</p></div>
 <div class="tools" role="toolbar" aria-label="View"></div>
 </header>
-<section id="play" aria-label="Play" tabindex="0" hidden></section>
 <main id="rows" tabindex="0" aria-label="Panels over time. Arrow keys move the cursor, plus and minus zoom, shift and arrows pan, 0 resets."></main>
 <p class="help" hidden>Wheel, pinch or drag to zoom into time. Shift-drag to pan. Double-click to reset the zoom. Click a name in a legend to hide it. Keys: ← → move the cursor, + − zoom, shift ← → pan, 0 resets.</p>
+<section id="play" aria-label="Play" tabindex="0" hidden></section>
 <div id="tip" role="status"></div>
 <noscript>
 {figure}</noscript>
@@ -51,6 +51,20 @@ pub(super) fn document(picture: &Picture) -> String {
         program: PROGRAM,
     };
     page(&picture.title, &[STYLE], &body, Some(&script))
+}
+
+/// The result of each arm, and where its time went.
+fn results(picture: &Picture) -> Vec<String> {
+    let with_name = picture.arms.len() > 1;
+    let results = picture.arms.iter().filter_map(|arm| {
+        let texts = [arm.note.as_str(), arm.summary.as_str()];
+        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let text = texts.join(". ");
+        let named = || format!("{}: {text}.", arm.label);
+        let alone = || format!("{text}.");
+        (!text.is_empty()).then(|| if with_name { named() } else { alone() })
+    });
+    results.collect()
 }
 
 /// The data of the script, as JSON.

@@ -22,7 +22,12 @@ use super::{
     plot,
     watch::{INTERRUPTED, no_response, watched},
 };
-use crate::{commands::report as page, failure::Failure, files, jobs::Interrupt, terminal::print};
+use crate::{
+    commands::report as page,
+    failure::Failure,
+    jobs::Interrupt,
+    terminal::{print, save},
+};
 
 #[cfg(test)]
 mod tests;
@@ -135,7 +140,7 @@ pub(super) fn run(
             .figure
             .write(arguments.plot.as_slice(), &figures)?;
     } else if let Some(path) = &arguments.plot {
-        files::write(path, rounds.page().html().as_bytes())?;
+        save(path, rounds.page().html().as_bytes())?;
     }
     if rounds.is_interrupted {
         return Ok(ExitCode::from(INTERRUPTED));

@@ -8,7 +8,7 @@ use std::{
 use lastbyte_load::LineSink;
 use lastbyte_record::packed::{PackedLines, Packing};
 
-use crate::{failure::Failure, files};
+use crate::{failure::Failure, files, terminal::wrote};
 
 /// A connection log that all threads write to.
 #[derive(Debug)]
@@ -42,7 +42,11 @@ impl LogFile {
     pub(super) fn finish(&self) -> Result<(), Failure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let failure = state.failure.take().or_else(|| state.lines.seal().err());
-        failure.map_or(Ok(()), |error| Err(files::cannot_write(&self.path, &error)))
+        match failure {
+            None => wrote(&self.path),
+            Some(error) => return Err(files::cannot_write(&self.path, &error)),
+        }
+        Ok(())
     }
 }
 

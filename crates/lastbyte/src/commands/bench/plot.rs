@@ -11,7 +11,7 @@ use lastbyte_load::{
 };
 use lastbyte_report::load::{Distribution, Interval, Run, Step, Tile};
 
-use crate::{commands::report as page, failure::Failure, files};
+use crate::{commands::report as page, failure::Failure, files, terminal::save};
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ pub(super) fn write(
     settings: &Settings,
     measurement: &Measurement,
 ) -> Result<(), Failure> {
-    files::write(path, run(settings, measurement).html().as_bytes())
+    save(path, run(settings, measurement).html().as_bytes())
 }
 
 pub(super) fn run(settings: &Settings, measurement: &Measurement) -> Run {

@@ -9,7 +9,10 @@ use lastbyte_scenario::{Handshake, HttpVersion, TlsVersion, Upgrade};
 use lastbyte_units as units;
 
 use super::{loss, record, run::view};
-use crate::commands::{figure::FigureArguments, values};
+use crate::{
+    commands::{figure::FigureArguments, values},
+    failure::Failure,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +99,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) no_hold_back: bool,
     /// All resources of a page are on the host of its document
-    #[arg(long, conflicts_with = "upgrade")]
+    #[arg(long)]
     pub(super) single_host: bool,
     /// UDP payload of a full QUIC packet
     #[arg(long, value_name = "BYTES", default_value = "1350", value_parser = values::size::<u16>(1200..=65_527))]
@@ -127,4 +130,17 @@ pub(crate) struct Arguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl Arguments {
+    /// Returns an error if there are no third parties that could lack a version of HTTP.
+    pub(super) fn check_hosts(&self) -> Result<(), Failure> {
+        if self.single_host && self.upgrade.contains(&Upgrade::FirstParty) {
+            return Err(Failure::Usage(
+                "--upgrade first-party: with --single-host, no resource is of a third party, so it is the same as `all` (expected one of both options)"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
 }

@@ -24,7 +24,7 @@ use crate::{
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
-    terminal::{notice, print},
+    terminal::{notice, print, save},
 };
 
 const EXAMPLES: &str = "\
@@ -354,7 +354,7 @@ impl Arguments {
         let texts = names.iter().zip(texts);
         let drawn = (0..self.size.len()).map(|size| study.svg(size));
         for (name, text) in texts.chain(names[pictures..].iter().zip(drawn)) {
-            files::write(&self.out.join(name), text.as_bytes())?;
+            save(&self.out.join(name), text.as_bytes())?;
         }
         let figures: Vec<Figure> = (0..self.size.len())
             .map(|size| study.figure(size))
@@ -366,7 +366,7 @@ impl Arguments {
         let text = if self.json {
             summary
         } else {
-            self.table(&study)
+            Self::table(&study)
         };
         print(text)?;
         Ok(if interrupt.is_pressed() {
@@ -568,7 +568,7 @@ impl Arguments {
     }
 
     /// The medians as text, a line for each cell.
-    fn table(&self, study: &LossStudy) -> String {
+    fn table(study: &LossStudy) -> String {
         let mut text = String::new();
         let width = study.arms.iter().map(String::len).max().unwrap_or_default();
         for (size, bytes) in study.sizes.iter().enumerate() {
@@ -595,7 +595,6 @@ impl Arguments {
                 }
             }
         }
-        let _ = writeln!(text, "wrote {}", self.out.join("report.html").display());
         text
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     commands::values,
     failure::Failure,
     files,
-    terminal::{notice, print},
+    terminal::{notice, print, save},
 };
 
 const RECORD_EXAMPLES: &str = "\
@@ -138,7 +138,5 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 fn write(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     let Some(out) = out else { return print(text) };
-    files::write(out, text.as_bytes())?;
-    notice(format!("wrote {}", out.display()));
-    Ok(())
+    save(out, text.as_bytes())
 }

@@ -20,7 +20,7 @@ use crate::{
     failure::Failure,
     files,
     table::Table,
-    terminal::{notice, print},
+    terminal::{notice, print, save},
 };
 
 /// The most loads of a run: each takes about a kilobyte of memory until its end.
@@ -84,14 +84,14 @@ pub(super) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
 }
 
 /// Prints the summary as JSON, or tables.
-pub(super) fn print_loads(loads: &PageLoads, out: &Path, is_json: bool) -> Result<(), Failure> {
+pub(super) fn print_loads(loads: &PageLoads, is_json: bool) -> Result<(), Failure> {
     for warning in &loads.warnings {
         notice(format!("warning: {warning}"));
     }
     let text = if is_json {
         format!("{:#}\n", loads.json())
     } else {
-        table(loads, out)
+        table(loads)
     };
     print(text)
 }
@@ -301,7 +301,7 @@ pub(super) fn write(
         format!("{:#}\n", loads.json()),
     ];
     for (name, text) in FILES.into_iter().zip(texts) {
-        files::write(&out.join(name), text.as_bytes())?;
+        save(&out.join(name), text.as_bytes())?;
     }
     let figures = [
         loads.figure("report", Metric::Load),
@@ -311,7 +311,7 @@ pub(super) fn write(
 }
 
 /// The result on each network as a table: page load time of the first view.
-fn table(loads: &PageLoads, out: &Path) -> String {
+fn table(loads: &PageLoads) -> String {
     let mut text = String::new();
     for arm in 1..loads.arms.len() {
         let selection = Selection {
@@ -376,6 +376,5 @@ fn table(loads: &PageLoads, out: &Path) -> String {
             table.text()
         );
     }
-    let _ = writeln!(text, "wrote {}", out.join("report.html").display());
     text
 }

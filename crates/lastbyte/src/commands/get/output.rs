@@ -26,7 +26,7 @@ use crate::{
     failure::Failure,
     files::{cannot_write, create_beside, create_folder, rename},
     jobs::Interrupt,
-    terminal::{notice, printable},
+    terminal::{notice, printable, wrote},
 };
 
 /// Number of ticks, of a tenth of a second each, before the progress bar appears.
@@ -127,6 +127,8 @@ impl<'a> Outputs<'a> {
                 let stem = format!("{}-failed", stem.to_string_lossy());
                 let (failed, _) = create_beside(folder, &stem, "sqlog")?;
                 rename(path, &failed)?;
+            } else if !self.arguments.shown.silent {
+                wrote(path);
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use lastbyte_quic::Time;
 use serde_json::{Map, Value, json};
 
 use super::exit::exit_code;
+use crate::table::Table;
 
 /// One round, in which everything was fetched.
 pub(super) struct Round {
@@ -149,22 +150,36 @@ pub(super) fn text(fetches: &[Fetch], rounds: &[Round]) -> String {
         })
     });
     let longest = ends.max().unwrap_or_default();
-    text.push_str(
-        "   lookup    HTTPS  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake\n",
-    );
+    let mut table = Table::with_text([
+        "lookup",
+        "HTTPS",
+        "connect",
+        "TLS",
+        "TTFB",
+        "body",
+        "total ms",
+        "status",
+        "HTTP",
+        "bytes",
+        "handshake",
+        "",
+        "",
+    ])
+    .without_names();
     for round in rounds {
         for (fetch, outcome) in fetches.iter().zip(&round.report.outcomes) {
-            line(&mut text, round, fetch, outcome, longest);
+            table.row(cells(round, fetch, outcome, longest));
         }
     }
-    text.push_str("r redirects, l lookup, c connect, t TLS, w wait, b body\n");
+    text.push_str(&table.text());
+    text.push_str("\nr redirects, l lookup, c connect, t TLS, w wait, b body\n");
     if rounds.len() > 1 {
         summary(&mut text, rounds);
     }
     text
 }
 
-fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, longest: Duration) {
+fn cells(round: &Round, fetch: &Fetch, outcome: &Outcome, longest: Duration) -> Vec<String> {
     let parts = parts(round, outcome);
     let spans = [
         parts.lookup,
@@ -173,16 +188,9 @@ fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, long
         parts.tls,
         parts.first_byte,
         parts.body,
+        Some(parts.total),
     ];
-    for span in spans {
-        match span {
-            // Writing to a String cannot fail.
-            Some(span) => {
-                let _ = write!(text, "{:9.3}", millis(span));
-            }
-            None => text.push_str("        -"),
-        }
-    }
+    let spans = spans.map(|span| figure(span.map(millis)));
     let handshake = outcome
         .connection
         .and_then(|connection| round.handshakes.get(&connection));
@@ -195,15 +203,23 @@ fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, long
         (Some(status), None) => status.to_string(),
         _ => "failed".to_owned(),
     };
-    let _ = writeln!(
-        text,
-        "{:9.3}        {status:>6} {:>4} {:9}  {handshake:<9}  |{}| {}",
-        millis(parts.total),
-        outcome.version.map_or("-", |version| version.number()),
-        outcome.received,
-        bar(&parts, outcome, longest),
-        fetch.url
-    );
+    let others = [
+        status,
+        outcome
+            .version
+            .map_or("-", |version| version.number())
+            .to_owned(),
+        outcome.received.to_string(),
+        handshake.to_owned(),
+        format!("|{}|", bar(&parts, outcome, longest)),
+        fetch.url.to_string(),
+    ];
+    spans.into_iter().chain(others).collect()
+}
+
+/// A time in ms.
+fn figure(millis: Option<f64>) -> String {
+    millis.map_or_else(|| "-".to_owned(), |millis| format!("{millis:.3}"))
 }
 
 /// One letter for each part of the time.
@@ -297,19 +313,13 @@ fn summary(text: &mut String, rounds: &[Round]) {
         failed.count(),
         kinds.join(", ")
     );
-    text.push_str("              min   median      P90      max  (ms)\n");
+    let mut table = Table::new(["", "min", "median", "P90", "max ms"]);
     for (name, figures) in columns(rounds) {
-        let _ = write!(text, "{name:<9}");
-        for share in [0.0, 0.5, 0.9, 1.0] {
-            match quantile(&figures, share) {
-                Some(figure) => {
-                    let _ = write!(text, "{figure:9.3}");
-                }
-                None => text.push_str("        -"),
-            }
-        }
-        text.push('\n');
+        let of = |share| figure(quantile(&figures, share));
+        table.row([name.to_owned(), of(0.0), of(0.5), of(0.9), of(1.0)]);
     }
+    text.push_str(&table.text());
+    text.push('\n');
 }
 
 fn summary_json(rounds: &[Round]) -> Value {

@@ -114,6 +114,7 @@ impl Answer {
             Ok(check) => {
                 match check.outcome() {
                     Outcome::Holds => {}
+                    Outcome::Unclear => self.warnings.push(format!("{}: the interval contains 0, and errors above 5 % of the mean or a percentage point of loss; more lines make it narrower", sentence(&check))),
                     Outcome::Doubtful => self.warnings.push(format!("{}: more than chance explains; predictions may be wrong by as much", sentence(&check))),
                     Outcome::Fails => self.reasons.push(format!("{}: an arm of the log ran another congestion control (--spec NAME=SPEC), the simulated stack is not that of the log, or its networks are outside of the prior", sentence(&check))),
                 }
@@ -300,7 +301,7 @@ impl Answer {
         });
         vec![Section {
             title: "Check: what the log has, predicted".to_owned(),
-            text: "Error of the prediction by percentile of TTLB, with geometric means in the table. A check whose 99 % interval does not contain 0 is doubtful, and fails beyond 5 % of the mean or a percentage point of loss.".to_owned(),
+            text: "Error of the prediction by percentile of TTLB, with geometric means in the table. A check holds if its 99 % interval contains 0 and no error above 5 % of the mean or a percentage point of loss; with a wider interval it cannot tell. If the interval does not contain 0, the check is doubtful, and fails beyond these errors.".to_owned(),
             curves: curves.collect(),
             header: ["check", "", "error of the mean", "error of loss", "error of the curve", "predicted mean", "true mean", "lines"].map(str::to_owned).to_vec(),
             rows: rows.collect(),
@@ -389,6 +390,7 @@ fn name(check: &Check) -> String {
 fn result(check: &Check) -> &'static str {
     match check.outcome() {
         Outcome::Holds => "holds",
+        Outcome::Unclear => "cannot tell",
         Outcome::Doubtful => "doubtful",
         Outcome::Fails => "fails",
     }

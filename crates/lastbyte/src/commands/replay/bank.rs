@@ -4,11 +4,19 @@
 //! files that are complete. Each has a hash of what this version of the stack logs on the first paths, so that a file of another version
 //! is not used.
 
-use core::num::NonZeroUsize;
-use std::path::PathBuf;
+use core::{
+    num::NonZeroUsize,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+};
 
 use clap::Args;
 use lastbyte_congestion::{Registry, Spec};
+use lastbyte_driver::Clock;
 use lastbyte_record::connection_log::{self, Header};
 use lastbyte_replay::{Bank, BankPath, KEYS, Line, PRIOR};
 use lastbyte_scenario::{
@@ -20,7 +28,7 @@ use lastbyte_units::{self as units, SEED_END, SplitMix64, mix};
 use serde_json::{Value, json};
 
 use crate::{
-    commands::values,
+    commands::{report, values},
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -117,18 +125,30 @@ impl<'a> Store<'a> {
         let kinds = arms.iter().map(|arm| self.kind(&arm.spec));
         let kinds = kinds.collect::<Result<Vec<Kind<'_>>, Failure>>()?;
         let chunks: Vec<usize> = (0..count.div_ceil(CHUNK)).collect();
-        let mut wanted = Vec::new();
-        for (at, kind) in kinds.iter().enumerate() {
-            if kinds.iter().take(at).any(|other| other.name == kind.name) {
-                continue;
+        let mut different: Vec<&Kind<'_>> = Vec::new();
+        for kind in &kinds {
+            if different.iter().all(|other| other.name != kind.name) {
+                different.push(kind);
             }
-            let missing = chunks
-                .iter()
-                .filter(|chunk| self.load(kind, **chunk).is_none());
-            wanted.extend(missing.map(|chunk| (kind, *chunk)));
         }
+        // A file of each arm in turn, as transfers of some arms take longer: the time that is left follows from the files that are there.
+        let all = chunks
+            .iter()
+            .flat_map(|chunk| different.iter().map(move |kind| (*kind, *chunk)));
+        let wanted: Vec<(&Kind<'_>, usize)> = all
+            .filter(|(kind, chunk)| self.load(kind, *chunk).is_none())
+            .collect();
+        self.announce(wanted.len(), different.len(), count);
+        let (clock, made) = (Clock::new(), AtomicUsize::new(0));
+        let started = clock.now();
+        // Files of all arms, and as many as are made at the same time.
+        let sample = different.len().max(report::threads(self.jobs));
         let done = run_all(&wanted, self.jobs, self.interrupt, |(kind, chunk)| {
-            self.make(kind, *chunk)
+            let result = self.make(kind, *chunk);
+            if made.fetch_add(1, Ordering::Relaxed) + 1 == sample {
+                announce_left(clock.now().since(started), sample, wanted.len());
+            }
+            result
         });
         let is_complete = done.len() == wanted.len();
         done.into_iter().collect::<Result<Vec<()>, Failure>>()?;
@@ -147,6 +167,22 @@ impl<'a> Store<'a> {
             bank.add_arm(&arm.name, lines);
         }
         Ok(Some(bank))
+    }
+
+    /// What is simulated, before it takes its time.
+    fn announce(&self, files: usize, arms: usize, paths: usize) {
+        if files == 0 {
+            return;
+        }
+        let there = match arms * paths.div_ceil(CHUNK) - files {
+            0 => String::new(),
+            there => format!(" ({} of them are there)", there * CHUNK),
+        };
+        notice(format!(
+            "simulating {paths} paths under each of {arms} arms, {} transfers{there}, once: `{}` keeps them",
+            paths * arms,
+            self.folder.display()
+        ));
     }
 
     /// The path with this seed.
@@ -268,6 +304,25 @@ impl<'a> Store<'a> {
         let row: Value = serde_json::from_str(&text).map_err(Failure::run)?;
         let number = |key: &&str| row.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
         Ok(Some(Line::of_numbers(KEYS.iter().map(number))))
+    }
+}
+
+/// The time that is left after the first files, where no progress bar shows it.
+fn announce_left(passed: Duration, made: usize, files: usize) {
+    if files > made && !io::stderr().is_terminal() {
+        let left = passed.mul_f64((files - made) as f64 / made as f64);
+        notice(format!(
+            "{made} of {files} files simulated: about {} left",
+            whole_span(left)
+        ));
+    }
+}
+
+/// A span to a second, or a minute if it is long.
+fn whole_span(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..120 => format!("{} s", seconds.max(1)),
+        seconds => format!("{} min", (seconds + 30) / 60),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     commands::steer,
     failure::Failure,
     files,
-    terminal::{notice, print},
+    terminal::{notice, print, save},
 };
 
 /// The most columns of a line on the terminal.
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Fail
     if let Some(title) = &arguments.title {
         page.title.clone_from(title);
     }
-    files::write(&arguments.out, page.html().as_bytes())?;
+    save(&arguments.out, page.html().as_bytes())?;
     if arguments.json {
         let looks: Vec<_> = standing.decisions().collect();
         let text = json!({
@@ -66,7 +66,6 @@ pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Fail
         );
         text.push_str(&wrapped(&line, 2));
     }
-    let _ = write!(text, "\nreport: {}\n", arguments.out.display());
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -33,7 +33,9 @@ use lastbyte_wire::{
 };
 
 use super::{Job, described};
-use crate::{commands::figure::FigureArguments, failure::Failure, files, jobs::Interrupt};
+use crate::{
+    commands::figure::FigureArguments, failure::Failure, files, jobs::Interrupt, terminal::save,
+};
 
 /// The format of a chart, by the file's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,7 @@ pub(crate) fn write(files: &[PathBuf], picture: &Picture) -> Result<(), Failure>
             Kind::Html => picture.html().into_bytes(),
             Kind::Svg => picture.svg().into_bytes(),
         };
-        files::write(file, &bytes)?;
+        save(file, &bytes)?;
     }
     Ok(())
 }

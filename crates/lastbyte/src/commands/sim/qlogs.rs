@@ -12,6 +12,7 @@ use lastbyte_wire::Side;
 use crate::{
     failure::Failure,
     files::{Names, Output, cannot_write, check_absent, create, create_folder},
+    terminal::wrote_as,
 };
 
 /// Writes qlog files into a folder.
@@ -50,7 +51,7 @@ impl Qlogs {
     }
 
     /// Whether all files could be written.
-    pub(super) fn finish(self) -> Result<usize, Failure> {
+    pub(super) fn finish(self) -> Result<(), Failure> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
@@ -59,7 +60,8 @@ impl Qlogs {
                 return Err(cannot_write(path, &error));
             }
         }
-        Ok(self.written.len())
+        wrote_as(&self.folder, &format!("{} qlog files", self.written.len()));
+        Ok(())
     }
 
     /// One for both ends.

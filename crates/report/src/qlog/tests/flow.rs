@@ -195,7 +195,13 @@ fn the_page_shows_flow_control() {
     }
     assert!(page.contains("\"blocked\":[[10,50]]"));
     assert!(page.contains("\"connection_limit\":["));
-    assert!(page.contains("</h1><p class=\"summary\">Of the 80 ms from the request"));
+    let (_, first) = page
+        .split_once("</h1><p class=\"summary\">")
+        .expect("a summary");
+    let (first, rest) = first.split_once("</p>").expect("its end");
+    assert!(first.contains(". Of the 80 ms from the request"), "{first}");
+    // What plays is below the panels.
+    assert!(rest.find("id=\"rows\"") < rest.find("id=\"play\""));
 }
 
 /// Lost data that are still missing are to come: a client's limits only rise, and its bytes stay below them.
