@@ -839,29 +839,6 @@ fn lines_of_uploads_are_those_of_the_client() {
 }
 
 #[test]
-fn pictures_are_drawn_beside_the_page() {
-    let folder = folder("ab-pictures");
-    let arguments = command_line(
-        "--arm cubic --arm bbr --network vdsl --size 300kB --connections 8 --pictures",
-    );
-    let output = ab(&folder, &arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
-    let linked: Vec<&str> = page
-        .split("href=\"")
-        .filter_map(|rest| rest.split_once(".html\""))
-        .map(|(seed, _)| seed)
-        .collect();
-    assert!((1..=15).contains(&linked.len()), "{linked:?}");
-    for seed in linked {
-        let picture = folder.join(format!("ab/{seed}.html"));
-        let picture = fs::read_to_string(&picture).expect("a picture");
-        assert!(picture.contains("cubic") && picture.contains("bbr"));
-    }
-    assert!(page.contains(" --seed 1 --replay "));
-}
-
-#[test]
 fn options_of_one_connection_and_experiments_of_one_arm_are_refused() {
     let folder = folder("ab-refused");
     for option in [["--plot", "p.html"], ["--qlog", "logs"]] {

@@ -254,13 +254,6 @@ impl Comparison {
         text::power(&self.analysis)
     }
 
-    /// The seeds of the connections that the page lists to be looked at, without repetition. None without [`Settings::replay`].
-    #[must_use]
-    pub fn notable(&self) -> Vec<u64> {
-        let lists = self.analysis.notable.as_ref();
-        lists.map_or_else(Vec::new, notable::NotableLists::seeds)
-    }
-
     /// A sentence per arm: what the neighbours of its transfers lose or gain. None if the log has no neighbours.
     #[must_use]
     pub fn harm(&self) -> Vec<String> {

@@ -154,9 +154,6 @@ pub(crate) struct Arguments {
     /// Print the number of connections that detect this change: 5%
     #[arg(long, value_name = "SHARE", value_parser = values::change)]
     power: Option<f64>,
-    /// Draw the slowest and most changed connections, linked from the page
-    #[arg(long, conflicts_with = "unpaired")]
-    pictures: bool,
     /// Print JSON (docs/ab.md)
     #[arg(long)]
     json: bool,
@@ -169,7 +166,7 @@ pub(crate) struct Arguments {
 }
 
 /// Options that --plan does not take.
-const OTHERS: [&str; 25] = [
+const OTHERS: [&str; 24] = [
     "file",
     "arm",
     "network",
@@ -193,7 +190,6 @@ const OTHERS: [&str; 25] = [
     "plot",
     "qlog",
     "power",
-    "pictures",
     "json",
 ];
 
@@ -256,7 +252,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let interrupt = Interrupt::listen();
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
-    let page = page(arguments, &experiment, done, &log, &interrupt)?;
+    let page = page(arguments, &experiment, done, &log)?;
     if arguments.json {
         let page = page.as_ref().map(|page| page.path.as_str());
         print(summary_json(&experiment, &log, page)?)?;
@@ -450,7 +446,6 @@ fn page(
     experiment: &Experiment,
     done: u64,
     log: &Path,
-    interrupt: &Interrupt,
 ) -> Result<Option<Page>, Failure> {
     let arms = &experiment.arms;
     let shares = if arguments.unpaired {
@@ -471,7 +466,6 @@ fn page(
             inputs(arguments),
             experiment.seed
         )),
-        has_pictures: arguments.pictures,
         threads: report::threads(arguments.jobs),
         title: Some(title(experiment)),
         commands: again(arguments, experiment, done, log),
@@ -483,15 +477,6 @@ fn page(
             let page = arguments.out.join(PAGE);
             files::write(&page, comparison.html().as_bytes())?;
             let path = page.display().to_string();
-            if arguments.pictures {
-                for seed in comparison.notable() {
-                    let picture = arguments.out.join(format!("{seed}.html"));
-                    match sim::draw(transfers(experiment, seed), &[picture], interrupt) {
-                        Err(Failure::Interrupted) => break,
-                        drawn => drawn?,
-                    }
-                }
-            }
             report::warn(&comparison);
             Ok(Some(Page {
                 verdicts: report::verdicts(&comparison),

@@ -210,7 +210,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         power: arguments.power,
         replay: None,
         sweep: None,
-        has_pictures: false,
         seed: arguments.seed,
         replicates: arguments.resamples as usize,
         threads: threads(arguments.jobs),

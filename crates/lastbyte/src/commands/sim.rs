@@ -129,18 +129,6 @@ pub(super) fn replay(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Draws the transfers of another command again.
-pub(super) fn draw(
-    transfers: Vec<(Label, Scenario)>,
-    plots: &[PathBuf],
-    interrupt: &Interrupt,
-) -> Result<(), Failure> {
-    let jobs = jobs_of(transfers);
-    plot::check_files("--plot", plots)?;
-    plot::check_one(plots, &jobs)?;
-    plot::draw(plots, &FigureArguments::default(), &jobs, interrupt)
-}
-
 /// The transfers of another command.
 fn jobs_of(transfers: Vec<(Label, Scenario)>) -> Vec<Job> {
     let transfers = transfers.into_iter();

@@ -32,17 +32,6 @@ pub(super) struct NotableLists {
 }
 
 impl NotableLists {
-    /// The seeds of all, each once.
-    pub(super) fn seeds(&self) -> Vec<u64> {
-        let mut seeds = Vec::new();
-        for one in self.slowest.iter().chain(&self.slower).chain(&self.faster) {
-            if !seeds.contains(&one.seed) {
-                seeds.push(one.seed);
-            }
-        }
-        seeds
-    }
-
     /// From pairs. `order` has the index of each arm in a block.
     pub(super) fn new(blocks: &[Block], order: &[usize]) -> Self {
         let time = |block: &Block, arm: usize| match block.members.get(order[arm]) {

@@ -146,8 +146,6 @@ pub struct Settings {
     pub power: Option<f64>,
     /// The command that runs a connection again, without its seed: the page lists connections to look at. Default: none.
     pub replay: Option<String>,
-    /// Whether there is a picture of each of these connections beside the page: `SEED.html`. Default: no.
-    pub has_pictures: bool,
     /// A sweep over networks, which are the sites of the log: the page has a chart of it. Default: none.
     pub sweep: Option<Sweep>,
     /// Random seed of the bootstrap.
@@ -203,7 +201,6 @@ impl Default for Settings {
             may_lack_arms: false,
             power: None,
             replay: None,
-            has_pictures: false,
             sweep: None,
             seed: 1,
             replicates: 2000,

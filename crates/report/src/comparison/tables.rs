@@ -55,15 +55,6 @@ impl Table {
         self.text.push_str("</tr>\n");
     }
 
-    /// A row whose head links to a page beside this one.
-    pub(super) fn linked(&mut self, head: &str, target: &str, cells: &[String]) {
-        let from = self.text.len();
-        self.row(head, None, cells);
-        let link = format!("<a href=\"{}\">{}</a>", escaped(target), escaped(head));
-        let row = self.text.split_off(from).replacen(&escaped(head), &link, 1);
-        self.text.push_str(&row);
-    }
-
     /// A row that is a heading for those below it.
     pub(super) fn part(&mut self, head: &str, columns: usize) {
         let _ = writeln!(

@@ -82,11 +82,7 @@ fn table(analysis: &Analysis, caption: &str, list: &[Notable]) -> String {
             None => "never".to_owned(),
         }));
         let seed = one.seed.to_string();
-        if analysis.settings.has_pictures {
-            table.linked(&seed, &format!("{seed}.html"), &cells);
-        } else {
-            table.row(&seed, None, &cells);
-        }
+        table.row(&seed, None, &cells);
     }
     table.finish()
 }
