@@ -247,7 +247,7 @@ pub(crate) fn note(path: &Path) -> Option<(u32, String)> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().next().unwrap_or_default().trim();
-    let turns = |char: &char| matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = |char: &char| matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let shown = line
         .chars()
         .filter(|char| !char.is_control() && !turns(char));
@@ -373,7 +373,9 @@ pub(crate) fn overwrite(path: &Path, text: &str) -> Result<(), Failure> {
         if len < text.len() {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        file.write_all(format!("{text:\n<len$}").as_bytes())?;
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(len, b'\n');
+        file.write_all(&bytes)?;
         file.sync_all()
     });
     written.map_err(|error| cannot_write(path, &error))

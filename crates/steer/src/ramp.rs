@@ -201,6 +201,9 @@ pub struct Look {
     pub ratio: Option<f64>,
 }
 
+/// More epochs are of no ramp. The first is the second since 1970 in which it started.
+const EPOCHS_MAX: u32 = 1 << 20;
+
 /// The version of the rules. A look by another version cannot be computed again.
 pub const RULES: u32 = 2;
 
@@ -208,6 +211,10 @@ impl Look {
     /// The look at this time that ends a ramp after this one, for an operator, with the reason.
     #[must_use]
     pub fn stopped(&self, rule: String, now_ms: u64) -> Self {
+        self.stopped_after(self.epoch, rule, now_ms)
+    }
+
+    fn stopped_after(&self, epoch: u32, rule: String, now_ms: u64) -> Self {
         Self {
             look: self.look + 1,
             at: now_ms,
@@ -215,7 +222,7 @@ impl Look {
             by_states: false,
             action: Action::Stopped,
             rule,
-            epoch: self.epoch + 1,
+            epoch: epoch.max(self.epoch) + 1,
             share: 0.0,
             setup: None,
             marks: BTreeMap::new(),
@@ -252,7 +259,7 @@ impl Ramp {
         // Each decision takes another epoch, and numbers of connections are summed.
         let has_room = looks.iter().all(|look| {
             let mut counts = look.connections.values().flatten();
-            look.epoch < u32::MAX / 2 + 1
+            look.epoch < u32::MAX - EPOCHS_MAX
                 && look.stage < usize::from(u16::MAX)
                 && counts.all(|count| *count <= COUNT_MAX)
         });
@@ -390,13 +397,13 @@ impl Ramp {
         }
     }
 
-    /// The look that takes the arm away for an operator, also before the start and after a win. `None` if there are no looks, or the
-    /// ramp is over and the arm has no connections.
+    /// The look that takes the arm away for an operator, also before the start and after a win, in an epoch after all that servers know.
+    /// `None` if there are no looks, or the ramp is over and the arm has no connections.
     #[must_use]
-    pub fn stop(&self, rule: String, now_ms: u64) -> Option<Look> {
+    pub fn stop(&self, rule: String, now_ms: u64, known_epoch: u32) -> Option<Look> {
         let last = self.0.last()?;
         let can_end = last.share > 0.0 || !last.action.is_end();
-        can_end.then(|| last.stopped(rule, now_ms))
+        can_end.then(|| last.stopped_after(known_epoch, rule, now_ms))
     }
 
     /// The look at these lines, at this time in milliseconds since 1970. `None` if the ramp did not start, or is over.
@@ -411,7 +418,7 @@ impl Ramp {
     pub fn again(&self, subject: &Subject<'_>, tally: &Tally, recorded: &Look) -> Option<Look> {
         let at = recorded.at;
         if recorded.action == Action::Stopped {
-            self.stop(recorded.rule.clone(), at)
+            self.stop(recorded.rule.clone(), at, recorded.epoch.saturating_sub(1))
         } else if self.waits() {
             Some(self.start(subject, &recorded.plan, recorded.until, at))
         } else {

@@ -294,8 +294,9 @@ impl Tally {
     #[must_use]
     pub fn of_epochs(mut self, epochs: &[Epoch]) -> Self {
         let is_known = |number: u32| since(epochs, number).is_some();
-        if let Some((newest, _)) = self.newest.last_key_value() {
-            self.note_later(Some(epochs), Some(*newest));
+        let numbers: Vec<u32> = self.newest.keys().copied().collect();
+        for number in numbers {
+            self.note_later(Some(epochs), Some(number));
         }
         for ((epoch, _), values) in &self.cells {
             if !is_known(*epoch) {

@@ -16,7 +16,12 @@ pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experimen
     let Some(file) = file.filter(|file| file.as_os_str() != FOUR_ARMS) else {
         return Ok(Experiment::four_arms());
     };
-    let text = files::read_text(file).map_err(|error| {
+    parse(file, &text(file)?, registry)
+}
+
+/// The text of an experiment file.
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
+    files::read_text(file).map_err(|error| {
         let name = file.to_string_lossy();
         // As in a clone of the repository.
         let in_folder = Path::new("experiments").join(format!("{name}.toml"));
@@ -26,9 +31,13 @@ pub(super) fn read(file: Option<&Path>, registry: &Registry) -> Result<Experimen
             None => format!(" (expected a file, or `{FOUR_ARMS}`)"),
         };
         Failure::Usage(error + &hint)
-    })?;
+    })
+}
+
+/// The experiment of a file with this text.
+pub(super) fn parse(file: &Path, text: &str, registry: &Registry) -> Result<Experiment, Failure> {
     let folder = file.parent().unwrap_or(Path::new(""));
-    Experiment::parse_with(&text, registry, &mut |name| {
+    Experiment::parse_with(text, registry, &mut |name| {
         files::read_text(&folder.join(name))
     })
     .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))

@@ -190,6 +190,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     ));
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
+    // Without waiting for a look at large logs.
+    runtime.shutdown_background();
     Ok(finish_logs(logs, print_report(&report)))
 }
 
@@ -210,6 +212,9 @@ fn limit_connections(settings: &mut Settings, descriptors: Option<u64>) {
 /// Printed if systemd passed one UDP socket and no number of workers was given.
 const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`";
 
+/// The experiment that is none.
+const OFF: &str = "off";
+
 /// The options, with those of the configuration file.
 fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     // Behind the binary's name and the command's.
@@ -220,6 +225,8 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     if let Some(path) = &loaded.handover {
         handover::check(path)?;
     }
+    let mut loaded = loaded;
+    loaded.experiment.take_if(|name| name == OFF);
     Ok((loaded, effective))
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         Lines::Logs(&arguments.logs, jobs)
     };
     let look = controller
-        .step(&folder, lines, None, now_ms())?
+        .step(&folder, lines, (None, None), now_ms())?
         .ok_or_else(|| in_use(&folder))?;
     warn_of_ignored(&look);
     print(shown(&look, &controller.subject()))?;
@@ -155,21 +155,26 @@ pub(super) fn rehearse(
 /// Ends a ramp for its file `stop`, by its plan. Without that, the experiment file that servers read is written again, so that no plan
 /// is needed. A stop that cannot be recorded takes the arm away nevertheless.
 fn halt(folder: &Path, plan: &Path, registry: &Registry) -> Result<ExitCode, Failure> {
-    let mut store = Store::open(folder)?.ok_or_else(|| in_use(folder))?;
-    let controller = Controller::read(plan, registry).ok().flatten();
-    let published = store.published(registry);
-    let first = store.ramp().looks().first();
-    let is_its_plan = |controller: &Controller| match (first, &published) {
-        (Some(look), _) => look.plan == controller.hash,
-        (None, Ok(published)) => controller.experiment.name == published.name,
-        (None, Err(_)) => false,
+    let (mut store, blocked) = match Store::open(folder) {
+        Ok(Some(store)) => (store, None),
+        Ok(None) => (Store::unlocked(folder), Some(in_use(folder))),
+        Err(failure) => (Store::unlocked(folder), Some(failure)),
     };
-    let controller = controller.filter(is_its_plan);
-    let experiment = controller.map_or(published, |controller| Ok(controller.experiment));
-    if first.is_none() {
-        let fault = store.check();
+    let first = store.ramp().looks().first();
+    let is_readable = files::check_regular(plan).is_ok();
+    let controller = first.filter(|_| is_readable).and_then(|first| {
+        let controller = Controller::read(plan, registry).ok().flatten();
+        controller.filter(|controller| first.plan == controller.hash)
+    });
+    // Another plan may have another baseline.
+    let experiment = match controller {
+        Some(controller) => Ok(controller.experiment),
+        None => store.published(registry),
+    };
+    if blocked.is_some() || first.is_none() {
+        let fault = blocked.or_else(|| store.check().err());
         // A ramp that has not started.
-        let fault = fault.err().unwrap_or_else(|| store.cannot_start());
+        let fault = fault.unwrap_or_else(|| store.cannot_start());
         return Err(match experiment {
             Ok(experiment) => not_recorded(&store, &experiment, fault),
             Err(_) => fault,
@@ -177,7 +182,7 @@ fn halt(folder: &Path, plan: &Path, registry: &Registry) -> Result<ExitCode, Fai
     }
     if let Some(look) = store
         .stopped()
-        .and_then(|rule| store.ramp().stop(rule, now_ms()))
+        .and_then(|rule| store.stop(experiment.as_ref().ok(), rule, now_ms()))
         && let Err(failure) = store.push(look)
     {
         let experiment = experiment.map_err(not_told)?;
@@ -253,11 +258,12 @@ pub(super) struct Controller {
 impl Controller {
     /// Reads the experiment file. `None` if it has no plan.
     pub(super) fn read(file: &Path, registry: &Registry) -> Result<Option<Self>, Failure> {
-        let experiment = experiment_file::read(Some(file), registry)?;
+        // Once: a second read of a pipe is empty.
+        let text = experiment_file::text(file)?;
+        let experiment = experiment_file::parse(file, &text, registry)?;
         let Some(plan) = experiment.plan.clone() else {
             return Ok(None);
         };
-        let text = files::read_text(file).map_err(Failure::Usage)?;
         let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(text.as_bytes());
         Ok(Some(Self {
             experiment,
@@ -300,12 +306,23 @@ impl Controller {
         }
     }
 
-    /// The arms with the shares of a decision, or of the first stage.
+    /// The arms with the shares of a decision. Without one, all connections are of the baseline.
     pub(super) fn arms(&self, look: Option<&Look>) -> Vec<Arm> {
-        let share = look.map_or(self.plan.stages.first().copied().unwrap_or(0.0), |look| {
-            look.share
-        });
-        store::with_share(&self.experiment, share)
+        store::with_share(&self.experiment, look.map_or(0.0, |look| look.share))
+    }
+
+    /// Takes all connections from the arm in the experiment file, so that a stop that cannot be recorded is not forgotten.
+    pub(super) fn publish_stop(&self, folder: &Path) -> Result<(), Failure> {
+        Store::unlocked(folder).publish_stop(&self.experiment)
+    }
+
+    /// The last decision of a directory whose experiment file has taken the arm away since, and why. `None` if a decision has.
+    pub(super) fn unrecorded_stop(&self, folder: &Path) -> Option<(Option<Look>, String)> {
+        let store = Store::unlocked(folder);
+        let is_stopped = store.has_unrecorded_stop(&self.experiment);
+        let rule = stopped(folder)
+            .or_else(|| is_stopped.then(|| "experiment.toml has taken the arm away".to_owned()))?;
+        Some((store.ramp().looks().last().cloned(), rule))
     }
 
     /// The decision in effect, without a new one. `None` before the ramp starts.
@@ -316,19 +333,26 @@ impl Controller {
     }
 
     /// Starts the ramp, or decides by the logs, unless there are none or the ramp is over. Writes the decision, and the experiment
-    /// file. `announced`: why an operator ended the ramp, where that is in effect and not recorded. `None` if another process uses the
-    /// directory. The time is in milliseconds since 1970.
+    /// file. `known` is the epoch of the last decision that the caller knows; `announced`: why an operator ended the ramp, where that is in
+    /// effect and not recorded. `None` if another process uses the directory. The time is in milliseconds since 1970.
     pub(super) fn step(
         &self,
         folder: &Path,
         lines: Lines<'_>,
-        announced: Option<&str>,
+        (known, announced): (Option<u32>, Option<&str>),
         now_ms: u64,
     ) -> Result<Option<Look>, Failure> {
         let Some(mut store) = Store::open(folder)? else {
             return Ok(None);
         };
         let is_new = store.ramp().looks().is_empty();
+        let last = store.ramp().looks().last().map(|last| last.epoch);
+        if let Some(known) = known.filter(|known| Some(*known) > last) {
+            return Err(Failure::Run(format!(
+                "`{}` lacks the decision of epoch {known}, which is in effect (expected all decisions; the shares stay)",
+                folder.display()
+            )));
+        }
         let mut used_lost = false;
         let stop_rule = |store: &Store| store.stopped().or_else(|| announced.map(str::to_owned));
         let stopped = stop_rule(&store);
@@ -359,7 +383,8 @@ impl Controller {
                 None
             };
             // A look takes time, in which an operator may end the ramp.
-            let stop = stop_rule(&store).and_then(|rule| store.ramp().stop(rule, now_ms));
+            let stop =
+                stop_rule(&store).and_then(|rule| store.stop(Some(&self.experiment), rule, now_ms));
             used_lost = stop.is_none() && look.is_some();
             if let Some(look) = stop.or(look) {
                 store.push(look)?;

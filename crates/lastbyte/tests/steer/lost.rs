@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use super::{
-    FIRST, Ramp,
+    FIRST, PLAN, Ramp,
     serving::{lastbyte, stderr},
 };
 
@@ -111,6 +111,105 @@ fn a_stop_without_readable_decisions_takes_the_arm_away() {
             assert!(ramp.experiment().contains(WITHOUT_ARM), "it stays");
         }
     }
+}
+
+/// Of another ramp of this name, whose baseline is the arm of this one.
+#[test]
+fn a_stop_without_decisions_is_not_by_the_plan() {
+    let ramp = Ramp::new("steer-stop-other-plan");
+    fs::remove_file(ramp.folder.join("state/decisions.ndjson")).expect("it is there");
+    let other = PLAN.replace("baseline = 'old'", "baseline = 'new'");
+    fs::write(ramp.folder.join("ramp.toml"), other).expect("room");
+    stop(&ramp);
+    let output = ramp.steer(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        ramp.experiment().contains(WITHOUT_ARM),
+        "{}",
+        ramp.experiment()
+    );
+}
+
+/// A look of another process takes long, or the lock is no file: servers do not wait. The plan is a pipe.
+#[test]
+fn a_stop_does_not_wait_for_the_lock_or_the_plan() {
+    for number in 0..3 {
+        let ramp = Ramp::new(&format!("steer-stop-locked-{number}"));
+        let path = ramp.folder.join("state/lock");
+        let lock = fs::File::open(&path).expect("a lock");
+        let plan = ramp.folder.join("ramp.toml");
+        match number {
+            0 => lock.lock().expect("free"),
+            1 => {
+                fs::remove_file(&path).expect("it is there");
+                fs::create_dir(&path).expect("room");
+            }
+            _ => {
+                fs::remove_file(&plan).expect("it is there");
+                let made = Command::new("mkfifo").arg(&plan).status();
+                assert!(made.is_ok_and(|status| status.success()));
+            }
+        }
+        stop(&ramp);
+        let output = Command::new("timeout")
+            .args(["60", env!("CARGO_BIN_EXE_lastbyte"), "steer"])
+            .args(["--plan", "ramp.toml", "--state", "state"])
+            .current_dir(&ramp.folder)
+            .output()
+            .expect("`timeout` runs");
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(i32::from(number < 2)), "{error}");
+        assert!(
+            ramp.experiment().contains(WITHOUT_ARM),
+            "{}",
+            ramp.experiment()
+        );
+        let recorded = ramp.decisions().len();
+        assert_eq!(recorded, if number < 2 { 1 } else { 2 }, "{error}");
+    }
+}
+
+/// A decision that was recorded and not published, and a stop that is published and not recorded, are of different epochs.
+#[test]
+fn a_stop_is_of_an_epoch_after_all_others() {
+    let mut ramp = Ramp::new("steer-stop-epoch");
+    let before = ramp.experiment();
+    for _ in 0..2 {
+        ramp.hour(FIRST, 0.1, 0.85);
+    }
+    assert_eq!(ramp.look()["action"], "ramp");
+    let path = ramp.folder.join("state/decisions.ndjson");
+    let decisions = fs::read_to_string(&path).expect("decisions");
+    fs::write(ramp.folder.join("state/experiment.toml"), before).expect("room");
+    stop(&ramp);
+    let lock = fs::File::open(ramp.folder.join("state/lock")).expect("a lock");
+    lock.lock().expect("free");
+    ramp.refused(&["log"], "which is not recorded");
+    drop(lock);
+    let stopped = ramp.experiment();
+    assert!(
+        stopped.contains("epoch = 1599996602\n") && stopped.contains(WITHOUT_ARM),
+        "{stopped}"
+    );
+    fs::remove_file(ramp.folder.join("state/stop")).expect("it is there");
+    ramp.refused(
+        &["log"],
+        "is of epoch 1599996602, and the last decision is of epoch 1599996601",
+    );
+    // Cut off: the decision of the second epoch.
+    let (first, _) = decisions.split_once('\n').expect("two");
+    fs::write(&path, format!("{first}\n")).expect("room");
+    stop(&ramp);
+    let output = ramp.steer(&["log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(ramp.decisions()[1]["epoch"], FIRST + 2);
+    // The same, where servers may have its shares.
+    let published = ramp.experiment().replace("share = 0\n", "share = 0.5\n");
+    fs::write(ramp.folder.join("state/experiment.toml"), published).expect("room");
+    fs::write(&path, format!("{first}\n")).expect("room");
+    let output = ramp.steer(&["log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(ramp.decisions()[1]["epoch"], FIRST + 3);
 }
 
 /// A disk without room for a line, and without room for any file.

@@ -166,11 +166,11 @@ fn an_arm_that_is_faster_goes_through_the_stages_and_keeps_the_holdback() {
     );
     let stopped = log
         .ramp
-        .stop(String::new(), 0)
+        .stop(String::new(), 0, 0)
         .expect("the arm has connections");
     assert_eq!((stopped.action, stopped.share), (Action::Stopped, 0.0));
     log.ramp.push(stopped);
-    assert_eq!(log.ramp.stop(String::new(), 0), None);
+    assert_eq!(log.ramp.stop(String::new(), 0, 0), None);
 }
 
 #[test]
@@ -461,7 +461,7 @@ fn a_ramp_does_not_start_in_a_window_of_freeze() {
     assert!(ramp.waits() && ramp.epochs().is_empty());
     assert_eq!(ramp.look(&subject, &Tally::default(), 2 * HOUR_MS), None);
     let stopped = ramp
-        .stop("enough".to_owned(), 2 * HOUR_MS)
+        .stop("enough".to_owned(), 2 * HOUR_MS, 0)
         .expect("not over");
     let ended = Ramp::new(vec![ramp.looks()[0].clone(), stopped]).expect("a ramp");
     assert!(ended.is_over() && !ended.waits() && ended.follows(&plan));
@@ -871,13 +871,13 @@ fn a_ramp_is_the_looks_of_one() {
     miscounted[1].look = 2;
     assert!(Ramp::new(miscounted).is_none());
     assert!(Ramp::new(vec![looks[0].clone(), looks[0].clone()]).is_none());
-    let stopped = log.ramp.stop(String::new(), 0).expect("not over");
+    let stopped = log.ramp.stop(String::new(), 0, 0).expect("not over");
     assert_eq!(
         (stopped.look, stopped.action, stopped.share, stopped.epoch),
         (2, Action::Stopped, 0.0, 2)
     );
     log.ramp.push(stopped);
-    assert!(log.ramp.is_over() && log.ramp.stop(String::new(), 0).is_none());
+    assert!(log.ramp.is_over() && log.ramp.stop(String::new(), 0, 0).is_none());
 }
 
 /// Adds complete transfers of both arms at a site, in the first epoch and hour.

@@ -23,6 +23,15 @@ pub(super) fn run(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Fail
     files::check_is_page(&arguments.out)?;
     let decisions = steer::decisions(folder)?;
     let (ramp, is_torn) = (decisions.ramp, decisions.is_torn);
+    let last = ramp.looks().last().map(|last| last.epoch);
+    if let Some(published) = decisions
+        .published
+        .filter(|published| Some(*published) < last)
+    {
+        notice(format!(
+            "experiment.toml is of epoch {published}, before the last decision: servers that read it have earlier shares"
+        ));
+    }
     let shown = folder.display();
     if ramp.looks().is_empty() {
         return Err(Failure::Usage(format!(

@@ -247,7 +247,7 @@ pub(crate) struct Arguments {
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
-    /// Assign each connection to an arm of this experiment: a file, or `four-arms`
+    /// Assign each connection to an arm of this experiment: a file, `four-arms`, or `off`
     #[arg(long, value_name = "EXP", help_heading = "Transport")]
     pub(super) experiment: Option<String>,
     /// Derive a connection's arm from the client's address

@@ -84,13 +84,12 @@ impl Ramp {
             ramp.folder == before.folder && ramp.controller.has_same_plan(&before.controller)
         };
         if let Some(before) = before.filter(is_same) {
-            (ramp.look, ramp.is_recorded) = (before.look.clone(), before.is_recorded);
+            ramp = Self {
+                controller: ramp.controller,
+                ..before.clone()
+            };
         }
-        let now_ms = steer::now_ms();
-        if ramp.announced().is_some() {
-            return ramp.after(Ok(Vec::new()), now_ms).map(Some);
-        }
-        ramp.decide(&[], now_ms).map(Some)
+        ramp.after(Ok(Vec::new()), steer::now_ms()).map(Some)
     }
 
     fn of(arguments: &Arguments, registry: &Registry) -> Result<Option<Self>, Failure> {
@@ -133,31 +132,47 @@ impl Ramp {
 
     fn after(self, logs: Result<Vec<PathBuf>, Failure>, now_ms: u64) -> Result<Self, Failure> {
         let looked = logs.and_then(|logs| self.decide(&logs, now_ms));
-        let Some(rule) = steer::stopped(&self.folder).or_else(|| self.announced()) else {
+        if let Ok(ramp) = &looked
+            && !ramp.has_arm()
+        {
+            return looked;
+        }
+        let announced = self.announced();
+        let Some((last, rule)) = announced
+            .map(|rule| (None, rule))
+            .or_else(|| self.controller.unrecorded_stop(&self.folder))
+        else {
             return looked;
         };
-        let (why, last) = match looked {
+        let (why, ramp) = match looked {
             // Another process has the directory, and looks at its logs.
-            Ok(last) if last.has_arm() => (None, last),
-            Err(Failure::Usage(why) | Failure::Run(why)) if self.look.is_some() => {
-                (Some(why), self)
-            }
-            looked => return looked,
+            Ok(ramp) => (String::new(), ramp),
+            Err(Failure::Usage(why) | Failure::Run(why)) => (format!("error: {why}\n"), self),
+            other => return other,
         };
-        let why = why.map_or(String::new(), |why| format!("error: {why}\n"));
         terminal::error(format!(
             "{why}{rule}: the arm has no connections now, which is not recorded"
         ));
-        if last.announced().is_some() {
-            return Ok(last);
+        if ramp.announced().is_some() {
+            return Ok(ramp);
         }
-        Ok(last.without_arm(rule, now_ms))
+        let look = ramp.look.clone().or(last);
+        Ok(Self { look, ..ramp }.without_arm(rule, now_ms))
     }
 
-    /// The ramp without the arm, before that is recorded.
+    /// The ramp without the arm, before that is recorded. The experiment file has that, for a restart.
     fn without_arm(self, rule: String, now_ms: u64) -> Self {
+        let Some(last) = &self.look else {
+            return self;
+        };
+        let look = Some(last.stopped(rule, now_ms));
+        if let Err(Failure::Usage(why) | Failure::Run(why)) =
+            self.controller.publish_stop(&self.folder)
+        {
+            terminal::error(format!("error: {why}"));
+        }
         Self {
-            look: self.look.as_ref().map(|last| last.stopped(rule, now_ms)),
+            look,
             is_recorded: false,
             ..self
         }
@@ -175,7 +190,11 @@ impl Ramp {
         // Logs are read by one thread: the other CPUs are for clients.
         let lines = Lines::Logs(logs, Some(NonZeroUsize::MIN));
         let announced = self.announced();
-        let look = (self.controller).step(&self.folder, lines, announced.as_deref(), now_ms)?;
+        // An announced stop is of the next epoch.
+        let unrecorded = u32::from(announced.is_some());
+        let known = self.look.as_ref().map(|look| look.epoch - unrecorded);
+        let known = (known, announced.as_deref());
+        let look = (self.controller).step(&self.folder, lines, known, now_ms)?;
         let is_locked = look.is_none();
         let look =
             look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))?;
@@ -185,6 +204,9 @@ impl Ramp {
                 self.folder.display()
             ));
             look.as_ref().map_or(0, |last| last.at)
+        } else if logs.is_empty() {
+            self.looked_at_ms
+                .max(look.as_ref().map_or(0, |last| last.at))
         } else {
             now_ms
         };
@@ -257,9 +279,9 @@ impl Ramp {
         self.has_arm() || !is_over
     }
 
-    /// Whether the arm has connections. It has those of the first stage while another process starts the ramp.
+    /// Whether the arm has connections. It has none before the start.
     fn has_arm(&self) -> bool {
-        self.look.as_ref().is_none_or(|look| look.share > 0.0)
+        self.look.as_ref().is_some_and(|look| look.share > 0.0)
     }
 }
 

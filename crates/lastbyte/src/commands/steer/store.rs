@@ -22,8 +22,8 @@ use crate::{commands::experiment_file, failure::Failure, files, terminal::notice
 pub(super) struct Store {
     folder: PathBuf,
     decisions: Decisions,
-    /// Holds the lock.
-    _lock: files::Lock,
+    /// Holds the lock. `None` for a stop that does not wait for it.
+    _lock: Option<files::Lock>,
 }
 
 /// The decisions in a directory.
@@ -35,7 +35,7 @@ pub(in crate::commands) struct Decisions {
     /// Whether a last line has no end: a write of it failed, or is in progress.
     pub(in crate::commands) is_torn: bool,
     /// The epoch of the experiment file.
-    published: Option<u32>,
+    pub(in crate::commands) published: Option<u32>,
     /// Why no decision can follow, but a stop.
     fault: Option<String>,
 }
@@ -64,8 +64,47 @@ impl Store {
         Ok(Some(Self {
             folder: folder.to_owned(),
             decisions,
-            _lock: lock,
+            _lock: Some(lock),
         }))
+    }
+
+    /// Reads the decisions of a directory that another process may use: to publish a stop.
+    pub(super) fn unlocked(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            decisions: Decisions::of(folder),
+            _lock: None,
+        }
+    }
+
+    /// The last epoch that servers may know.
+    fn known_epoch(&self) -> u32 {
+        let last = self.ramp().looks().last().map(|last| last.epoch);
+        self.decisions.published.max(last).unwrap_or(0)
+    }
+
+    /// The look that ends the ramp for this reason, if it can: in the epoch in which the experiment file has, or in a new one.
+    pub(super) fn stop(
+        &self,
+        experiment: Option<&Experiment>,
+        rule: String,
+        now_ms: u64,
+    ) -> Option<Look> {
+        let is_published = experiment.is_some_and(|one| self.has_unrecorded_stop(one));
+        let known = self.known_epoch() - u32::from(is_published);
+        self.ramp().stop(rule, now_ms, known)
+    }
+
+    /// Whether the experiment file takes the arm away, and the decision of that is not recorded.
+    pub(super) fn has_unrecorded_stop(&self, experiment: &Experiment) -> bool {
+        let last = self.ramp().looks().last().map(|last| last.epoch);
+        let published = self.decisions.published;
+        published > last && self.is_published(experiment, published.unwrap_or(0), 0.0)
+    }
+
+    fn is_published(&self, experiment: &Experiment, epoch: u32, share: f64) -> bool {
+        let expected = text(experiment, epoch, share);
+        published(&self.folder).is_some_and(|there| there.trim_end() == expected.trim_end())
     }
 
     pub(super) const fn ramp(&self) -> &Ramp {
@@ -138,10 +177,8 @@ impl Store {
 
     /// Takes all connections from the arm in the experiment file, for a stop that cannot be recorded.
     pub(super) fn publish_stop(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let known = self.ramp().looks().last().map(|last| last.epoch);
-        let epoch = self.decisions.published.or(known).unwrap_or(0);
-        let is_written = |there: String| there.trim() == text(experiment, epoch, 0.0).trim();
-        if published(&self.folder).is_some_and(is_written) {
+        let epoch = self.known_epoch();
+        if self.is_published(experiment, epoch, 0.0) {
             return Ok(());
         }
         self.publish_share(experiment, epoch.saturating_add(1), 0.0)
@@ -191,8 +228,15 @@ impl Decisions {
             published: epoch,
             ..Self::default()
         });
+        let file = folder.join(EXPERIMENT);
         if decisions.fault.is_none() {
-            decisions.fault = files::check_regular(&folder.join(EXPERIMENT)).err();
+            decisions.fault = files::check_regular(&file).err();
+        }
+        if decisions.fault.is_none() && epoch.is_none() && file.exists() {
+            decisions.fault = Some(format!(
+                "`{}`: not as `lastbyte steer` wrote it (expected its epoch; remove it if all decisions are there; the shares stay)",
+                file.display()
+            ));
         }
         decisions
     }
@@ -259,7 +303,10 @@ pub(in crate::commands) fn decisions(folder: &Path) -> Result<Decisions, Failure
 /// Whether the experiment file of a directory is that of the last decision.
 pub(super) fn is_published(folder: &Path, ramp: &Ramp, experiment: &Experiment) -> bool {
     let last = ramp.looks().last();
-    published(folder) == last.map(|last| text(experiment, last.epoch, last.share))
+    let expected = last.map(|last| text(experiment, last.epoch, last.share));
+    // A stop may have overwritten it in place.
+    let there = published(folder);
+    there.as_deref().map(str::trim_end) == expected.as_deref().map(str::trim_end)
 }
 
 /// The arms of an experiment of two, where the arm that is not the baseline has this share.

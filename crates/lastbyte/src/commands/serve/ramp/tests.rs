@@ -219,7 +219,9 @@ impl World {
             Lines::Logs(&files, Some(NonZeroUsize::MIN))
         };
         let ramp = self.ramp.clone();
-        let look = ramp.controller.step(&ramp.folder, lines, None, now_ms)?;
+        let look = ramp
+            .controller
+            .step(&ramp.folder, lines, (None, None), now_ms)?;
         let look =
             look.map_or_else(|| ramp.controller.last(&ramp.folder), |look| Ok(Some(look)))?;
         Ok(Ramp { look, ..ramp })
@@ -549,6 +551,89 @@ fn a_reload_keeps_an_announced_stop() {
     fs::remove_dir_all(&world.folder).expect("it is there");
 }
 
+/// A process that starts while a stop is in effect and not recorded, whose file is gone: a restart, or a handover.
+#[test]
+fn a_later_process_keeps_a_stop_that_is_not_recorded() {
+    let world = World::new(1_000_005);
+    let fresh = Ramp {
+        look: None,
+        ..world.ramp.clone()
+    };
+    let stop = world.folder.join("state/stop");
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    fs::write(&stop, "enough").expect("room");
+    let stopped = world.ramp.stopped(steer::now_ms()).expect("a stop");
+    assert!(!stopped.has_arm());
+    fs::remove_file(&stop).expect("it is there");
+    let after = |ramp: &Ramp| {
+        let ramp = ramp.clone().after(Ok(Vec::new()), steer::now_ms());
+        ramp.unwrap_or_else(failed(0))
+    };
+    let locked = after(&fresh);
+    assert!(!locked.has_arm() && !locked.is_recorded);
+    drop(lock);
+    let later = after(&fresh);
+    assert!(
+        !later.has_arm() && !later.is_recorded,
+        "its decision is missing"
+    );
+    let recorded = after(&later);
+    assert!(!recorded.has_arm() && recorded.is_recorded);
+    let epochs: Vec<u32> = world
+        .decisions()
+        .looks()
+        .iter()
+        .map(|look| look.epoch)
+        .collect();
+    assert_eq!(
+        (epochs[1], recorded.epoch()),
+        (epochs[0] + 1, epochs[0] + 1)
+    );
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+#[test]
+fn without_a_decision_the_arm_has_no_connections_and_a_stop_counts() {
+    let world = World::new(1_000_006);
+    let ramp = Ramp {
+        look: None,
+        folder: world.folder.join("new"),
+        ..world.ramp.clone()
+    };
+    fs::create_dir(&ramp.folder).expect("room");
+    let lock = files::lock(&ramp.folder.join("lock")).expect("a lock");
+    let after = |ramp: &Ramp| {
+        let ramp = ramp.clone().after(Ok(Vec::new()), steer::now_ms());
+        ramp.unwrap_or_else(failed(0))
+    };
+    let shares = |ramp: &Ramp| {
+        ramp.arms()
+            .0
+            .iter()
+            .map(|arm| arm.share)
+            .collect::<Vec<_>>()
+    };
+    let locked = after(&ramp);
+    assert_eq!(shares(&locked), [0.0, 1.0]);
+    assert!(!locked.has_arm() && locked.goes_on());
+    fs::write(ramp.folder.join("stop"), "enough").expect("room");
+    assert_eq!(shares(&after(&locked)), [0.0, 1.0]);
+    drop(lock);
+    assert_eq!(shares(&after(&locked)), [0.0, 1.0], "it cannot start");
+    assert!(!ramp.folder.join("experiment.toml").exists());
+    fs::remove_file(ramp.folder.join("stop")).expect("it is there");
+    let started = after(&locked);
+    assert!(started.has_arm());
+    // The directory of a ramp that is under way is gone, as of a volume that is not mounted.
+    fs::remove_dir_all(&ramp.folder).expect("it is there");
+    for _ in 0..2 {
+        let failure = started.clone().after(Ok(Vec::new()), steer::now_ms());
+        let lacks = |why: &str| why.contains("lacks the decision of epoch");
+        assert!(matches!(failure, Err(Failure::Run(why)) if lacks(&why)));
+    }
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
 /// The time of the last look is that of whoever made it.
 #[test]
 fn a_look_that_another_process_prevents_is_none() {
@@ -563,6 +648,9 @@ fn a_look_that_another_process_prevents_is_none() {
         .unwrap_or_else(failed(0));
     assert_eq!(looked_at(&ramp), STARTED_MS / 1000 + 60);
     drop(lock);
+    // A start or a reload reads no log.
+    let ramp = ramp.after(Ok(Vec::new()), now_ms).unwrap_or_else(failed(0));
+    assert_eq!(looked_at(&ramp), STARTED_MS / 1000 + 60);
     let ramp = ramp.after_look(now_ms).unwrap_or_else(failed(0));
     assert_eq!(looked_at(&ramp), now_ms / 1000);
     fs::remove_dir_all(&world.folder).expect("it is there");
@@ -672,7 +760,8 @@ async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_f
     fs::write(&stop, "enough").expect("room");
     let stopped = next(&ramping).await;
     assert!(!stopped.has_arm() && !stopped.is_recorded);
-    assert_eq!(world.decisions().looks().len(), 1, "the look is under way");
+    let decisions = fs::read_to_string(world.decisions_file()).expect("decisions");
+    assert_eq!(decisions.lines().count(), 1, "the look is under way");
     // The look reads the end.
     drop(writer);
     let recorded = next(&ramping).await;
