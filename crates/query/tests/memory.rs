@@ -7,7 +7,9 @@ use lastbyte_query::{Format, Input, Memory, Options, Query, Spill, TemporaryFile
 use proptest::prelude::*;
 use std::io::{self, Cursor, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 fn run(query: &str, rows: &str, options: Options) -> (String, String) {
     let query = Query::compile(query, &[], options).unwrap();
@@ -343,6 +345,8 @@ fn what_a_value_becomes_obeys_the_memory_limit_while_it_is_made() {
             "\"#{x}\"",
             "\"a\".gsub(/a/) { x }",
             "\"a\".gsub(/a/, {\"a\" => x})",
+            "(x = 1..2; 60.times { x = (x..x) }; x.to_s)",
+            "(x = 1..2; 60.times { x = (x..x) }; x.inspect)",
             "format(\"%s\", x)",
             "format(\"%p\", x)",
             "format(\"%{x}\", {x: x})",
@@ -388,6 +392,122 @@ fn the_value_in_a_message_is_cut() {
         assert!(errors.contains("Error"), "{form}: {} bytes", errors.len());
         assert!(errors.len() < 3 << 20, "{form}: {} bytes", errors.len());
     }
+}
+
+/// The rows of a query that ends within the patience of a test.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a query that does not end must not keep the test from failing"
+)]
+fn run_soon(query: &str, options: Options) -> (String, String) {
+    let (sender, results) = mpsc::channel();
+    let text = query.to_owned();
+    // Not joined: one that does not end is left to the end of the process.
+    thread::spawn(move || sender.send(run(&text, "1\n2\n", options)));
+    let result = results.recv_timeout(Duration::from_secs(20));
+    result.unwrap_or_else(|error| panic!("{error}: {query}"))
+}
+
+/// Values with `2^60` paths to a few parts: a walk takes the parts, not the paths.
+#[test]
+fn what_compares_or_hashes_values_ends_if_they_share_parts() {
+    const SHARED: [&str; 5] = [
+        "[v, v]",
+        "{a: v, b: v}",
+        "[{a: v}, [v]]",
+        "{v => v}",
+        "(v..v)",
+    ];
+    const FORMS: [(&str, &str); 19] = [
+        ("x == y", "true"),
+        ("x != y", "false"),
+        ("x == z", "false"),
+        ("[x] <=> [y]", "0"),
+        ("(x..x).nil?", "false"),
+        ("(x..y).nil?", "false"),
+        ("{x => 1}[y]", "1"),
+        ("{x => 1}[z]", "null"),
+        ("[x, y, z].uniq.size", "2"),
+        ("([x] & [y]).size", "1"),
+        ("([x] - [y]).size", "0"),
+        ("[z, x].include?(y)", "true"),
+        ("[z, x].index(y)", "1"),
+        ("[x, y].tally.size", "1"),
+        ("[x, y].group_by { |it| it }.size", "1"),
+        ("[[y, 2], [x, 1]].sort[0][1]", "1"),
+        ("[x, y].max == x", "true"),
+        ("{a: x}.value?(y)", "true"),
+        ("[[x, 1]].to_h[y]", "1"),
+    ];
+    for shared in SHARED {
+        for (form, wanted) in FORMS {
+            let grown = |name: &str, leaf: &str| {
+                let step = shared.replace('v', name);
+                format!("{name} = {leaf}; 60.times {{ {name} = {step} }}")
+            };
+            let (x, y, z) = (grown("x", "1"), grown("y", "1"), grown("z", "2"));
+            let query = format!("({x}; {y}; {z}; {form})");
+            let (out, errors) = run_soon(&query, options(1, None));
+            assert_eq!(
+                (out, errors),
+                (format!("{wanted}\n").repeat(2), String::new()),
+                "{query}"
+            );
+        }
+    }
+}
+
+#[test]
+fn stages_that_group_and_sort_values_end_if_they_share_parts() {
+    for (rest, wanted) in [
+        ("group_by(x) { count() }) >> _.values", "[2]\n"),
+        ("distinct(x)) >> _.size", "1\n"),
+        ("[count(), x]) >> _[0]", "2\n"),
+        ("{n: count(), x: [x]}) >> _[:n]", "2\n"),
+        ("x) >> sort(1) >> 1", "1\n1\n"),
+        ("x) >> sort >> 1", "1\n1\n"),
+        ("[x, 1]) >> sort(_[1]) >> 1", "1\n1\n"),
+        ("[x, 1]) >> sort(_[0]) >> 1", "1\n1\n"),
+    ] {
+        for spill in [None, Some(spill())] {
+            let query = format!("(x = [1]; 60.times {{ x = [x, x] }}; {rest}");
+            let (out, errors) = run_soon(&query, options(1, spill));
+            assert_eq!((out.as_str(), errors.as_str()), (wanted, ""), "{query}");
+        }
+    }
+}
+
+/// A Hash and a list of parts in two orders, more than are hashed.
+#[test]
+fn values_that_share_parts_are_one_key_in_any_order() {
+    let x = "(x = [1]; 60.times { x = [x, x] }; y = [1]; 60.times { y = [y, y] }";
+    for (form, wanted) in [
+        ("{{a: x, b: 2} => 1}[{b: 2, a: y}]", "1"),
+        ("{{a: x, b: 2} => 1}[{b: 3, a: y}]", "null"),
+        ("{{a: x, b: x, c: 1} => 1}[{c: 1, b: y, a: y}]", "1"),
+        ("{a: x, b: 2} == {b: 2, a: y}", "true"),
+        ("[x, 1] <=> [y, 2]", "-1"),
+        ("[1, x] == [1.0, y]", "true"),
+        ("{[1, x] => 1}[[1.0, y]]", "null"),
+    ] {
+        let query = format!("{x}; {form})");
+        let (out, errors) = run_soon(&query, options(1, None));
+        assert_eq!(
+            (out, errors),
+            (format!("{wanted}\n").repeat(2), String::new()),
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn a_template_that_contains_itself_is_an_error() {
+    let (out, errors) = run("(a = [1]; a << a; [count(), a])", "1\n", options(1, None));
+    assert_eq!(out, "");
+    assert!(
+        errors.contains("tried to fill a recursive value"),
+        "{errors}"
+    );
 }
 
 static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);

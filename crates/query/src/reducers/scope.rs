@@ -7,8 +7,10 @@ use super::groups::{Groups, Keyed};
 use super::portable::copy;
 use super::sort::Sort;
 use crate::value::Value;
-use crate::value::exception::{Eval, type_error};
+use crate::value::exception::{Eval, argument_error, type_error};
 use crate::value::table::Table;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 #[derive(Default)]
 pub(crate) struct Scope {
@@ -83,6 +85,18 @@ fn bare(mut rows: Vec<Value>) -> Value {
     }
 }
 
+/// Maximum depth of a template; a deeper one contains itself.
+const FILLED_MAX: u32 = 1000;
+
+/// A template that is being filled.
+#[derive(Default)]
+struct Filling {
+    /// Shared parts without reducers, and what they became, by address.
+    known: BTreeMap<usize, (Value, Value)>,
+    /// Number of reducers that were taken.
+    taken: u32,
+}
+
 impl Scope {
     /// One with the same state, which shares nothing that can be changed.
     pub(crate) fn copy(&self) -> Scope {
@@ -151,7 +165,7 @@ impl Scope {
         match self.template.take() {
             None | Some(Value::Dropped) => Ok(Vec::new()),
             Some(Value::Token(at)) => self.take(at)?.finish(vm),
-            Some(template) => Ok(vec![self.fill(vm, template)?]),
+            Some(template) => Ok(vec![self.fill(vm, template, &mut Filling::default(), 0)?]),
         }
     }
 
@@ -166,25 +180,59 @@ impl Scope {
             })
     }
 
-    fn fill(&mut self, vm: &mut dyn Evaluator, template: Value) -> Eval {
-        Ok(match template {
-            Value::Token(at) => bare(self.take(at)?.finish(vm)?),
+    /// A part of the template without reducers is filled once, however many places have it.
+    fn fill(
+        &mut self,
+        vm: &mut dyn Evaluator,
+        template: Value,
+        filling: &mut Filling,
+        depth: u32,
+    ) -> Eval {
+        if let Value::Token(at) = template {
+            filling.taken += 1;
+            return Ok(bare(self.take(at)?.finish(vm)?));
+        }
+        // One more owner is the copy of the elements below.
+        let is_shared = match &template {
+            Value::Array(list) => Rc::strong_count(list) > 2,
+            Value::Hash(table) => Rc::strong_count(table) > 2,
+            _ => return Ok(template),
+        };
+        if depth > FILLED_MAX {
+            return Err(argument_error("tried to fill a recursive value"));
+        }
+        let address = template
+            .address()
+            .filter(|_| is_shared)
+            .map(<*const u8>::addr);
+        if let Some((_, filled)) = address.and_then(|address| filling.known.get(&address)) {
+            return Ok(filled.clone());
+        }
+        let taken = filling.taken;
+        let filled = match &template {
+            Value::Hash(table) => {
+                let filled = Table::default();
+                for (key, value) in table.pairs() {
+                    filled.insert(key, self.fill(vm, value, filling, depth + 1)?);
+                }
+                Value::hash(filled)
+            }
             Value::Array(list) => {
                 let list = list.borrow().clone();
                 let mut filled = Vec::with_capacity(list.len());
                 for value in list {
-                    filled.push(self.fill(vm, value)?);
+                    filled.push(self.fill(vm, value, filling, depth + 1)?);
                 }
                 Value::array(filled)
             }
-            Value::Hash(table) => {
-                let filled = Table::default();
-                for (key, value) in table.pairs() {
-                    filled.insert(key, self.fill(vm, value)?);
-                }
-                Value::hash(filled)
-            }
-            other => other,
-        })
+            other => other.clone(),
+        };
+        if let Some(address) = address
+            && taken == filling.taken
+        {
+            let both = (template, filled.clone());
+            filling.known.insert(address, both);
+        }
+        Ok(filled)
     }
 }

@@ -327,16 +327,24 @@ impl Sorted {
 
 /// Whether a list or a Hash is what its JSON is read as.
 fn is_json(row: &Value) -> bool {
-    matches!(row, Value::Array(_) | Value::Hash(_)) && is_plain(row, 0)
+    // A value that has the same part often has an end here.
+    let mut left = 1 << 20;
+    matches!(row, Value::Array(_) | Value::Hash(_)) && is_plain(row, 0, &mut left)
 }
 
-fn is_plain(value: &Value, depth: usize) -> bool {
+fn is_plain(value: &Value, depth: usize, left: &mut u32) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
     match value {
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => true,
         Value::Str(text) => !text.is_frozen(),
         Value::Array(list) => {
             let elements = list.borrow();
-            depth < 100 && !list.is_frozen() && elements.iter().all(|it| is_plain(it, depth + 1))
+            depth < 100
+                && !list.is_frozen()
+                && elements.iter().all(|it| is_plain(it, depth + 1, left))
         }
         Value::Hash(table) => {
             let is_own = !table.has_fallback() && !table.is_frozen();
@@ -344,7 +352,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
                 && depth < 100
                 && table.borrow().iter().all(|(key, value)| {
                     matches!(key, Value::Str(text) if text.is_frozen())
-                        && is_plain(value, depth + 1)
+                        && is_plain(value, depth + 1, left)
                 })
         }
         _ => false,

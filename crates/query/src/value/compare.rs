@@ -1,23 +1,50 @@
 //! `==`, `eql?`, `hash` and `<=>`.
 
 use super::exception::{Eval, not_comparable};
-use super::{Value, number};
+use super::table::Table;
+use super::{List, Value, number};
 use crate::class::Class;
 use lastbyte_json::fast_hash::{FastHasher, of_bytes};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::hash::Hasher;
+use std::rc::Rc;
 
 /// Maximum depth of compared structures; a deeper one contains itself.
 const DEPTH_MAX: u32 = 2000;
 
+/// Pairs of objects with parts that a comparison walks without a record of them.
+const PAIRS_FREE: u32 = 1 << 12;
+
+/// Number of parts that count for the hash of a value, with all elements of the last Array or Hash.
+const HASHED_MAX: usize = 1 << 12;
+
+/// What is asked about two values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Relation {
+    Equal,
+    Eql,
+    Order,
+}
+
 /// `==`.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
-    equal_to(a, b, number::equal, 0)
+    related(a, b, Relation::Equal)
 }
 
 /// `eql?`: 1 and 1.0 differ.
 pub(crate) fn eql(a: &Value, b: &Value) -> bool {
-    equal_to(a, b, eql_number, 0)
+    related(a, b, Relation::Eql)
+}
+
+fn related(a: &Value, b: &Value, relation: Relation) -> bool {
+    match (a, b) {
+        (Value::Array(_), Value::Array(_))
+        | (Value::Hash(_), Value::Hash(_))
+        | (Value::Range(_), Value::Range(_))
+        | (Value::Exception(_), Value::Exception(_)) => Pairs::default().equal(a, b, relation, 0),
+        _ => equal_alone(a, b, relation),
+    }
 }
 
 #[expect(clippy::float_cmp, reason = "eql? on floats is exact")]
@@ -29,54 +56,126 @@ fn eql_number(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn equal_to(a: &Value, b: &Value, numbers: fn(&Value, &Value) -> bool, depth: u32) -> bool {
-    if depth > DEPTH_MAX {
-        return false;
-    }
-    let inner = |a: &Value, b: &Value| equal_to(a, b, numbers, depth + 1);
+/// Of values without parts.
+#[inline]
+fn equal_alone(a: &Value, b: &Value, relation: Relation) -> bool {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => *a.get() == *b.get(),
         (
             Value::Int(_) | Value::Float(_) | Value::Big(_),
             Value::Int(_) | Value::Float(_) | Value::Big(_),
-        ) => numbers(a, b),
-        (Value::Array(a), Value::Array(b)) => {
-            if std::rc::Rc::ptr_eq(a, b) {
-                return true;
-            }
-            let (a, b) = (a.borrow(), b.borrow());
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| inner(a, b))
-        }
-        (Value::Hash(a), Value::Hash(b)) => {
-            std::rc::Rc::ptr_eq(a, b)
-                || a.len() == b.len()
-                    && a.pairs()
-                        .iter()
-                        .all(|(key, value)| b.get(key).is_some_and(|other| inner(value, &other)))
-        }
-        (Value::Range(a), Value::Range(b)) => {
-            a.exclusive == b.exclusive && inner(&a.from, &b.from) && inner(&a.to, &b.to)
-        }
+        ) => match relation {
+            Relation::Eql => eql_number(a, b),
+            Relation::Equal | Relation::Order => number::equal(a, b),
+        },
         (Value::Regexp(a), Value::Regexp(b)) => {
             a.source() == b.source() && a.options() == b.options()
         }
         (Value::Time(a), Value::Time(b)) => a.nanoseconds() == b.nanoseconds(),
-        (Value::Exception(a), Value::Exception(b)) => {
-            a.class == b.class && inner(&a.message, &b.message)
-        }
         _ => a.same(b),
+    }
+}
+
+/// The pairs of objects that one comparison meets. Values that share parts (`x = [x, x]`) have few objects, but more paths to
+/// them than can be walked: beyond a number of pairs, those that are shared are compared once. The first pair that differs
+/// ends the comparison, so a pair that was met before is equal.
+#[derive(Default)]
+struct Pairs {
+    met: u32,
+    known: BTreeSet<(usize, usize, Relation)>,
+}
+
+impl Pairs {
+    /// Whether these are two objects that were not compared yet.
+    fn are_new<T>(&mut self, a: &Rc<T>, b: &Rc<T>, relation: Relation) -> bool {
+        if Rc::ptr_eq(a, b) {
+            return false;
+        }
+        self.met = self.met.saturating_add(1);
+        let is_shared = Rc::strong_count(a) > 1 || Rc::strong_count(b) > 1;
+        let pair = (Rc::as_ptr(a).addr(), Rc::as_ptr(b).addr(), relation);
+        self.met <= PAIRS_FREE || !is_shared || self.known.insert(pair)
+    }
+
+    fn equal(&mut self, a: &Value, b: &Value, relation: Relation, depth: u32) -> bool {
+        if depth > DEPTH_MAX {
+            return false;
+        }
+        match (a, b) {
+            (Value::Array(a), Value::Array(b)) => {
+                if !self.are_new(a, b, relation) {
+                    return true;
+                }
+                let (a, b) = (a.borrow(), b.borrow());
+                let mut pairs = a.iter().zip(b.iter());
+                a.len() == b.len() && pairs.all(|(a, b)| self.equal(a, b, relation, depth + 1))
+            }
+            (Value::Hash(a), Value::Hash(b)) => {
+                !self.are_new(a, b, relation)
+                    || a.len() == b.len()
+                        && a.pairs().iter().all(|(key, value)| {
+                            self.member(b, key, depth)
+                                .is_some_and(|other| self.equal(value, &other, relation, depth + 1))
+                        })
+            }
+            (Value::Range(a), Value::Range(b)) => {
+                !self.are_new(a, b, relation)
+                    || a.exclusive == b.exclusive
+                        && self.equal(&a.from, &b.from, relation, depth + 1)
+                        && self.equal(&a.to, &b.to, relation, depth + 1)
+            }
+            (Value::Exception(a), Value::Exception(b)) => {
+                !self.are_new(a, b, relation)
+                    || a.class == b.class && self.equal(&a.message, &b.message, relation, depth + 1)
+            }
+            _ => equal_alone(a, b, relation),
+        }
+    }
+
+    /// The value of a key.
+    fn member(&mut self, table: &Table, key: &Value, depth: u32) -> Option<Value> {
+        table.get_by(hash_of(key), |known| {
+            let is_it = self.equal(known, key, Relation::Eql, depth + 1);
+            if !is_it {
+                // The comparison goes on, although pairs that were met may differ.
+                self.known.clear();
+            }
+            is_it
+        })
+    }
+
+    /// `<=>` of two Arrays.
+    fn order(&mut self, a: &Rc<List>, b: &Rc<List>, depth: u32) -> Option<Ordering> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        if !self.are_new(a, b, Relation::Order) {
+            return Some(Ordering::Equal);
+        }
+        let (a, b) = (a.borrow(), b.borrow());
+        for pair in a.iter().zip(b.iter()) {
+            let order = match pair {
+                (Value::Array(a), Value::Array(b)) => self.order(a, b, depth + 1),
+                (a, b) => compare(a, b),
+            };
+            if order != Some(Ordering::Equal) {
+                return order;
+            }
+        }
+        Some(a.len().cmp(&b.len()))
     }
 }
 
 /// Equal by `eql?`, equal in hash.
 pub(crate) fn hash_of(value: &Value) -> u64 {
-    let mut hasher = FastHasher::default();
-    feed(&mut hasher, value, 0);
+    let (mut hasher, mut left) = (FastHasher::default(), HASHED_MAX);
+    feed(&mut hasher, value, 0, &mut left);
     hasher.finish()
 }
 
-fn feed(hasher: &mut FastHasher, value: &Value, depth: u32) {
+/// `left` is the number of parts that still count. Values that are equal run out of it at the same part.
+fn feed(hasher: &mut FastHasher, value: &Value, depth: u32, left: &mut usize) {
     if depth > DEPTH_MAX {
         return;
     }
@@ -93,42 +192,56 @@ fn feed(hasher: &mut FastHasher, value: &Value, depth: u32) {
         Value::Big(it) => hasher.write_u64(of_bytes(&it.to_signed_bytes_le())),
         Value::Array(it) => {
             hasher.write_u8(8);
-            for element in it.borrow().iter() {
-                feed(hasher, element, depth + 1);
+            let list = it.borrow();
+            if take(left, list.len()) {
+                for element in list.iter() {
+                    feed(hasher, element, depth + 1, left);
+                }
             }
         }
         Value::Hash(it) => {
-            // Two Hashes are equal in any order.
-            let sum = it.borrow().iter().fold(0_u64, |sum, (key, value)| {
+            let table = it.borrow();
+            if !take(left, it.len()) {
+                return;
+            }
+            // Two Hashes are equal in any order: each entry has the same share.
+            let share = *left / it.len().max(1);
+            let mut taken = 0;
+            let sum = table.iter().fold(0_u64, |sum, (key, value)| {
                 let mut one = FastHasher::default();
-                feed(&mut one, key, depth + 1);
-                feed(&mut one, value, depth + 1);
+                let mut left = share;
+                feed(&mut one, key, depth + 1, &mut left);
+                feed(&mut one, value, depth + 1, &mut left);
+                taken += share - left;
                 sum.wrapping_add(one.finish())
             });
+            *left -= taken;
             hasher.write_u64(sum);
         }
         Value::Range(it) => {
             hasher.write_u8(9 + u8::from(it.exclusive));
-            feed(hasher, &it.from, depth + 1);
-            feed(hasher, &it.to, depth + 1);
+            if take(left, 2) {
+                feed(hasher, &it.from, depth + 1, left);
+                feed(hasher, &it.to, depth + 1, left);
+            }
         }
         Value::Time(it) => hasher.write_u64(it.nanoseconds() as u64),
         Value::Regexp(it) => hasher.write_u64(of_bytes(it.source().as_bytes())),
         Value::Class(it) => std::hash::Hash::hash(it, hasher),
-        Value::Exception(it) => feed(hasher, &it.message, depth + 1),
+        Value::Exception(it) => feed(hasher, &it.message, depth + 1, left),
         other => hasher.write_usize(other.address().map_or(0, |address| address as usize)),
     }
 }
 
-/// `<=>`: `None` is nil.
-pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
-    compare_to(a, b, 0)
+/// Whether parts still count; takes these.
+fn take(left: &mut usize, parts: usize) -> bool {
+    let counts = *left > 0;
+    *left = left.saturating_sub(parts);
+    counts
 }
 
-fn compare_to(a: &Value, b: &Value, depth: u32) -> Option<Ordering> {
-    if depth > DEPTH_MAX {
-        return None;
-    }
+/// `<=>`: `None` is nil.
+pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (
@@ -137,16 +250,7 @@ fn compare_to(a: &Value, b: &Value, depth: u32) -> Option<Ordering> {
         ) => number::compare(a, b),
         (Value::Str(a), Value::Str(b)) => Some(a.get().as_bytes().cmp(b.get().as_bytes())),
         (Value::Symbol(a), Value::Symbol(b)) => Some(a.name().cmp(&b.name())),
-        (Value::Array(a), Value::Array(b)) => {
-            let (a, b) = (a.borrow(), b.borrow());
-            for (x, y) in a.iter().zip(b.iter()) {
-                match compare_to(x, y, depth + 1) {
-                    Some(Ordering::Equal) => {}
-                    other => return other,
-                }
-            }
-            Some(a.len().cmp(&b.len()))
-        }
+        (Value::Array(a), Value::Array(b)) => Pairs::default().order(a, b, 0),
         (Value::Time(a), Value::Time(b)) => Some(a.nanoseconds().cmp(&b.nanoseconds())),
         (Value::Class(a), Value::Class(b)) => {
             if a == b {

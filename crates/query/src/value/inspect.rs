@@ -65,6 +65,7 @@ pub(crate) fn write_to_s(out: &mut String, value: &Value, limit: &mut Limit<'_>)
             write_to_s(out, &range.from, limit)?;
             out.push_str(if range.exclusive { "..." } else { ".." });
             write_to_s(out, &range.to, limit)?;
+            limit(out.len())?;
         }
         Value::Regexp(it) => out.push_str(&it.to_s()),
         Value::Match(it) => out.push_str(it.group(0).unwrap_or_default()),
@@ -123,6 +124,7 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32, limit: &mut Limit<
             if it.from.is_nil() || !it.to.is_nil() {
                 write_inspect(out, &it.to, depth + 1, limit)?;
             }
+            limit(out.len())?;
         }
         Value::Regexp(it) => out.push_str(&it.inspect()),
         Value::Match(it) => {

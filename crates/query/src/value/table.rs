@@ -45,15 +45,23 @@ struct Entry {
 }
 
 impl Entries {
-    fn find(&mut self, hash: u64, is: impl Fn(&Value) -> bool) -> Option<usize> {
+    fn find(&mut self, hash: u64, is: impl FnMut(&Value) -> bool) -> Option<usize> {
+        if self.needs_index() {
+            self.build();
+        }
+        self.find_indexed(hash, is)
+    }
+
+    fn needs_index(&self) -> bool {
+        self.list.len() > SEARCHED && self.index.is_empty()
+    }
+
+    fn find_indexed(&self, hash: u64, mut is: impl FnMut(&Value) -> bool) -> Option<usize> {
         if self.list.len() <= SEARCHED {
             return self
                 .list
                 .iter()
                 .position(|entry| entry.hash == hash && is(&entry.key));
-        }
-        if self.index.is_empty() {
-            self.build();
         }
         let mask = self.index.len() - 1;
         let mut slot = hash as usize & mask;
@@ -177,9 +185,16 @@ impl Table {
         if let Value::Str(text) = key {
             return self.get_str(&text.get());
         }
-        let hash = hash_of(key);
-        let mut entries = self.entries.borrow_mut();
-        let at = entries.find(hash, |known| eql(known, key))?;
+        self.get_by(hash_of(key), |known| eql(known, key))
+    }
+
+    /// The value of the key with this hash that `is` the one. What `is` compares may be this Table.
+    pub(crate) fn get_by(&self, hash: u64, is: impl FnMut(&Value) -> bool) -> Option<Value> {
+        if self.entries.borrow().needs_index() {
+            self.entries.borrow_mut().build();
+        }
+        let entries = self.entries.borrow();
+        let at = entries.find_indexed(hash, is)?;
         Some(entries.list[at].value.clone())
     }
 
