@@ -313,16 +313,21 @@ impl Controller {
 
     /// Takes all connections from the arm in the experiment file, so that a stop that cannot be recorded is not forgotten.
     pub(super) fn publish_stop(&self, folder: &Path) -> Result<(), Failure> {
-        Store::unlocked(folder).publish_stop(&self.experiment)
+        let store = Store::unlocked(folder);
+        // Servers of another plan may have another baseline.
+        self.check(store.ramp())?;
+        store.publish_stop(&self.experiment)
     }
 
     /// The last decision of a directory whose experiment file has taken the arm away since, and why. `None` if a decision has.
     pub(super) fn unrecorded_stop(&self, folder: &Path) -> Option<(Option<Look>, String)> {
         let store = Store::unlocked(folder);
-        let is_stopped = store.has_unrecorded_stop(&self.experiment);
+        let is_ours = self.check(store.ramp()).is_ok();
+        let is_stopped = is_ours && store.has_unrecorded_stop(&self.experiment);
         let rule = stopped(folder)
             .or_else(|| is_stopped.then(|| "experiment.toml has taken the arm away".to_owned()))?;
-        Some((store.ramp().looks().last().cloned(), rule))
+        let last = store.ramp().looks().last().filter(|_| is_ours);
+        Some((last.cloned(), rule))
     }
 
     /// The decision in effect, without a new one. `None` before the ramp starts.

@@ -634,6 +634,36 @@ fn without_a_decision_the_arm_has_no_connections_and_a_stop_counts() {
     fs::remove_dir_all(&world.folder).expect("it is there");
 }
 
+/// Servers that read the directory's experiment file have the baseline of its ramp, not that of this plan.
+#[test]
+fn a_stop_of_another_plan_is_not_published() {
+    let world = World::new(1_000_007);
+    let file = world.folder.join("other.toml");
+    let other = PLAN.replace("baseline = 'old'", "baseline = 'new'");
+    fs::write(&file, other).expect("room");
+    let controller = Controller::read(&file, &Registry::builtin());
+    let controller = controller.unwrap_or_else(failed(0)).expect("a plan");
+    let published = || fs::read_to_string(world.folder.join("state/experiment.toml")).ok();
+    let before = published();
+    for look in [None, world.ramp.look.clone()] {
+        let ramp = Ramp {
+            controller: Arc::new(controller.clone()),
+            look,
+            ..world.ramp.clone()
+        };
+        let refused = ramp.clone().after(Ok(Vec::new()), steer::now_ms());
+        let names_plan = |why: &str| why.contains("changed since the ramp started");
+        assert!(matches!(refused, Err(Failure::Usage(why)) if names_plan(&why)));
+        let stop = world.folder.join("state/stop");
+        fs::write(&stop, "enough").expect("room");
+        let stopped = ramp.after(Ok(Vec::new()), steer::now_ms());
+        assert!(!stopped.unwrap_or_else(failed(0)).has_arm());
+        assert_eq!(published(), before);
+        fs::remove_file(&stop).expect("it is there");
+    }
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
 /// The time of the last look is that of whoever made it.
 #[test]
 fn a_look_that_another_process_prevents_is_none() {
