@@ -664,7 +664,7 @@ fn a_stop_of_another_plan_is_not_published() {
     fs::remove_dir_all(&world.folder).expect("it is there");
 }
 
-/// The time of the last look is that of whoever made it.
+/// The time of the last look is when a process made it.
 #[test]
 fn a_look_that_another_process_prevents_is_none() {
     let world = World::new(1_000_003);
