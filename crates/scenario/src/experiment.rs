@@ -106,6 +106,9 @@ struct ExperimentText {
     arms: Vec<ArmText>,
     plan: Option<RampPlan>,
     epoch: Option<u32>,
+    /// Of interest to what wrote the file only.
+    #[serde(rename = "decision")]
+    _decision: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

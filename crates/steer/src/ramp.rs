@@ -16,7 +16,7 @@
 //!
 //! In a window of `freeze`, `start`, `ramp` and `win` hold: no share grows. A ramp that has not started leaves all connections at the
 //! baseline. `ramp` and `win` hold, too, while more than one of a thousand lines cannot be counted, as they are of the future or not
-//! JSON, and while more than half of the baseline's transfers in the stage are incomplete.
+//! JSON objects, and while more than half of the baseline's transfers in the stage are incomplete.
 //!
 //! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
 //! the last stage only, so that an effect that faded in earlier stages does not count.
@@ -199,19 +199,32 @@ pub struct Look {
     pub rtt: Option<Change>,
     /// The largest log Bayes factor against the shares, less its limit: an alarm above zero.
     pub ratio: Option<f64>,
+    /// The sum of the line in the decision log, which chains it to the lines before it. Empty before the look is written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sum: String,
 }
 
 /// More epochs are of no ramp. The first is the second since 1970 in which it started.
 const EPOCHS_MAX: u32 = 1 << 20;
 
 /// The version of the rules. A look by another version cannot be computed again.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 
 impl Look {
     /// The look at this time that ends a ramp after this one, for an operator, with the reason.
     #[must_use]
     pub fn stopped(&self, rule: String, now_ms: u64) -> Self {
         self.stopped_after(self.epoch, rule, now_ms)
+    }
+
+    /// Whether each number is one of a ramp: each decision takes another epoch, and numbers of connections are summed.
+    #[must_use]
+    pub fn is_in_range(&self) -> bool {
+        let mut counts = self.connections.values().flatten();
+        self.look <= COUNT_MAX
+            && self.epoch < u32::MAX - EPOCHS_MAX
+            && self.stage < usize::from(u16::MAX)
+            && counts.all(|count| *count <= COUNT_MAX)
     }
 
     fn stopped_after(&self, epoch: u32, rule: String, now_ms: u64) -> Self {
@@ -227,6 +240,7 @@ impl Look {
             setup: None,
             marks: BTreeMap::new(),
             lost: None,
+            sum: String::new(),
             ..self.clone()
         }
     }
@@ -237,33 +251,10 @@ impl Look {
 pub struct Ramp(Vec<Look>);
 
 impl Ramp {
-    /// The ramp of these looks. `None` if they are not the looks of one ramp: they do not count from 0, have decisions before its start
-    /// or after its end, or numbers that no ramp has.
+    /// The ramp of these looks.
     #[must_use]
-    pub fn new(looks: Vec<Look>) -> Option<Self> {
-        let are_counted = looks
-            .iter()
-            .zip(0..)
-            .all(|(look, number)| look.look == number);
-        let start = looks.iter().position(|look| look.action == Action::Start);
-        let (before, since) = looks.split_at(start.unwrap_or(looks.len()));
-        let waits =
-            |look: &Look| look.share <= 0.0 && !matches!(look.action, Action::Ramp | Action::Win);
-        let starts = before.iter().all(waits)
-            && since
-                .iter()
-                .skip(1)
-                .all(|look| look.action != Action::Start);
-        let ends = looks
-            .is_sorted_by(|look, next| !look.action.is_end() || next.action == Action::Stopped);
-        // Each decision takes another epoch, and numbers of connections are summed.
-        let has_room = looks.iter().all(|look| {
-            let mut counts = look.connections.values().flatten();
-            look.epoch < u32::MAX - EPOCHS_MAX
-                && look.stage < usize::from(u16::MAX)
-                && counts.all(|count| *count <= COUNT_MAX)
-        });
-        (are_counted && starts && ends && has_room).then_some(Self(looks))
+    pub const fn new(looks: Vec<Look>) -> Self {
+        Self(looks)
     }
 
     /// The looks so far.
@@ -394,6 +385,7 @@ impl Ramp {
             incomplete: None,
             rtt: None,
             ratio: None,
+            sum: String::new(),
         }
     }
 
@@ -490,6 +482,7 @@ impl Ramp {
                 }
             }),
             ratio: findings.ratio.map(|(_, excess)| excess),
+            sum: String::new(),
         })
     }
 }
@@ -526,11 +519,11 @@ fn unless_unusable(
         ahead, unreadable, ..
     } = ignored;
     let counted: u64 = tally.connections(None).iter().sum();
-    if (ahead + unreadable).saturating_mul(1000) <= counted {
+    if (ahead.saturating_add(unreadable)).saturating_mul(1000) <= counted {
         return (action, rule);
     }
     let rule = format!(
-        "{ahead} lines of the future and {unreadable} that are not JSON, else {action}: {rule}"
+        "{ahead} lines of the future and {unreadable} that are not JSON objects, else {action}: {rule}"
     );
     (Action::Hold, rule)
 }

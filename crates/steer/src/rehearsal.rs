@@ -277,7 +277,7 @@ impl<'a> Rehearsal<'a> {
             tally.until_ms = (hour + 1) * Duration::from_secs(3600).as_millis() as u64;
             if scenario.restarts {
                 // Its state is its decisions.
-                ramp = Ramp::new(ramp.looks().to_vec()).unwrap_or_default();
+                ramp = Ramp::new(ramp.looks().to_vec());
             }
             let now_ms = tally.until_ms;
             let look = if ramp.waits() {

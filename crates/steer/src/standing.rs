@@ -90,6 +90,7 @@ impl<'a> Standing<'a> {
                 ("looks".to_owned(), self.looks.len().to_string()),
                 ("hash of the plan".to_owned(), self.last.plan.clone()),
                 ("epoch".to_owned(), self.last.epoch.to_string()),
+                ("sum of the last look".to_owned(), self.last.sum.clone()),
             ],
             command: String::new(),
         }

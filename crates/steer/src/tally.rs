@@ -74,7 +74,7 @@ pub struct Ignored {
     /// Of the future: the clock of their server is ahead.
     #[serde(default)]
     pub ahead: u64,
-    /// Not JSON, as of a server that was killed while it wrote.
+    /// No JSON objects, as of a server that was killed while it wrote.
     #[serde(default)]
     pub unreadable: u64,
     /// Of responses that are too short.
@@ -357,7 +357,7 @@ impl Tally {
         self.later_epoch
     }
 
-    /// Counts lines that are not JSON.
+    /// Counts lines that are not JSON objects.
     pub const fn add_unreadable(&mut self, count: u64) {
         self.ignored.unreadable += count;
     }

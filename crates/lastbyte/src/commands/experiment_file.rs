@@ -43,13 +43,18 @@ pub(super) fn parse(file: &Path, text: &str, registry: &Registry) -> Result<Expe
     .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))
 }
 
-/// The epoch of an experiment file that was read before.
-pub(super) fn epoch(text: &str) -> Option<u32> {
-    #[derive(Deserialize)]
-    struct Numbered {
-        epoch: Option<u32>,
+/// What `lastbyte steer` notes in an experiment file for servers.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Published {
+    /// The number of the shares in effect.
+    pub(super) epoch: Option<u32>,
+    /// The sum of the decision that began them.
+    pub(super) decision: Option<String>,
+}
+
+impl Published {
+    /// What is noted in this text.
+    pub(super) fn of(text: &str) -> Self {
+        toml::from_str(text).unwrap_or_default()
     }
-    toml::from_str(text)
-        .ok()
-        .and_then(|file: Numbered| file.epoch)
 }

@@ -78,7 +78,7 @@ use self::{
 };
 use crate::{
     commands::{
-        experiment_file::{self, FOUR_ARMS},
+        experiment_file::{self, FOUR_ARMS, Published},
         fleet_file::FleetFile,
         values,
     },
@@ -245,7 +245,7 @@ fn config_hash(
         .filter(|name| *name != FOUR_ARMS)
     {
         let text = files::read_text(Path::new(path)).map_err(Failure::Usage)?;
-        epoch = ramp.map_or_else(|| experiment_file::epoch(&text), |ramp| Some(ramp.epoch()));
+        epoch = ramp.map_or_else(|| Published::of(&text).epoch, |ramp| Some(ramp.epoch()));
         hashed.push_str(&text);
     }
     let hash = SipHash::from_bytes(&[0; 16]).hash_2_4(hashed.as_bytes());

@@ -1,5 +1,6 @@
 //! `lastbyte steer`: grows the share of an arm by a plan, from the connection logs. The crate `lastbyte-steer` decides.
 
+mod chain;
 mod log;
 mod rehearse;
 mod store;
@@ -22,8 +23,8 @@ use lastbyte_steer::{
 };
 use lastbyte_units::{self as units, SipHash};
 
-use self::store::Store;
 pub(super) use self::store::{TORN, decisions, stopped};
+use self::{log::State, store::Store};
 use super::{experiment_file, report, sealed, values};
 use crate::{
     failure::Failure,
@@ -116,18 +117,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         return done;
     }
     if arguments.verify {
-        let ramp = decisions(&folder)?.ramp;
-        if ramp.looks().is_empty() {
-            let folder = folder.display();
-            return Err(Failure::Usage(format!(
-                "`{folder}`: no decisions (expected the directory of a ramp)"
-            )));
-        }
-        controller.check(&ramp)?;
-        return verify(arguments, &controller, &folder, &ramp);
+        return verify(arguments, &controller, &folder);
     }
+    // Before the directory is locked: a state may be read from a pipe.
+    let states;
     let lines = if arguments.merge {
-        Lines::States(&arguments.logs)
+        states = controller.states(&arguments.logs)?;
+        Lines::States(&states)
     } else {
         Lines::Logs(&arguments.logs, jobs)
     };
@@ -235,14 +231,44 @@ pub(super) enum Lines<'a> {
     /// In logs, which are read by this many threads.
     Logs(&'a [PathBuf], Option<NonZeroUsize>),
     /// Counted before, in states.
-    States(&'a [PathBuf]),
+    States(&'a [State]),
 }
 
 impl Lines<'_> {
     const fn are_none(self) -> bool {
-        let (Self::Logs(files, _) | Self::States(files)) = self;
-        files.is_empty()
+        match self {
+            Self::Logs(logs, _) => logs.is_empty(),
+            Self::States(states) => states.is_empty(),
+        }
     }
+
+    /// Returns an error if a log is not a file: opening a pipe would wait for another process, and the next look needs its lines, too.
+    fn check(self) -> Result<(), Failure> {
+        let Self::Logs(logs, _) = self else {
+            return Ok(());
+        };
+        for log in logs {
+            let is_stdin = log.as_os_str() == "-";
+            let path = if is_stdin {
+                Path::new("/dev/stdin")
+            } else {
+                log
+            };
+            files::check_regular(path).map_err(Failure::Usage)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a ramp stands, without a look.
+#[derive(Debug)]
+pub(super) struct Standing {
+    /// The last decision, if it is of this plan.
+    pub(super) last: Option<Look>,
+    /// Why the arm is to have no connections, where no decision has that yet.
+    pub(super) stop: Option<String>,
+    /// Why no decision can follow, but a stop.
+    pub(super) fault: Option<Failure>,
 }
 
 /// What decides by a plan: `lastbyte steer`, or a server on its own.
@@ -319,22 +345,19 @@ impl Controller {
         store.publish_stop(&self.experiment)
     }
 
-    /// The last decision of a directory whose experiment file has taken the arm away since, and why. `None` if a decision has.
-    pub(super) fn unrecorded_stop(&self, folder: &Path) -> Option<(Option<Look>, String)> {
+    /// The last decision of a directory, without a look, and why its arm is to have no connections, where that is not recorded.
+    pub(super) fn standing(&self, folder: &Path) -> Standing {
         let store = Store::unlocked(folder);
-        let is_ours = self.check(store.ramp()).is_ok();
-        let is_stopped = is_ours && store.has_unrecorded_stop(&self.experiment);
-        let rule = stopped(folder)
-            .or_else(|| is_stopped.then(|| "experiment.toml has taken the arm away".to_owned()))?;
-        let last = store.ramp().looks().last().filter(|_| is_ours);
-        Some((last.cloned(), rule))
-    }
-
-    /// The decision in effect, without a new one. `None` before the ramp starts.
-    pub(super) fn last(&self, folder: &Path) -> Result<Option<Look>, Failure> {
-        let ramp = decisions(folder)?.ramp;
-        self.check(&ramp)?;
-        Ok(ramp.looks().last().cloned())
+        let ours = self.check(store.ramp());
+        let last = store.ramp().looks().last().filter(|_| ours.is_ok());
+        let is_stopped = ours.is_ok() && store.has_unrecorded_stop(&self.experiment);
+        let stop = stopped(folder)
+            .or_else(|| is_stopped.then(|| "experiment.toml has taken the arm away".to_owned()));
+        Standing {
+            last: last.cloned(),
+            stop,
+            fault: ours.and_then(|()| store.check()).err(),
+        }
     }
 
     /// Starts the ramp, or decides by the logs, unless there are none or the ramp is over. Writes the decision, and the experiment
@@ -347,6 +370,9 @@ impl Controller {
         (known, announced): (Option<u32>, Option<&str>),
         now_ms: u64,
     ) -> Result<Option<Look>, Failure> {
+        if announced.is_none() && stopped(folder).is_none() {
+            lines.check()?;
+        }
         let Some(mut store) = Store::open(folder)? else {
             return Ok(None);
         };
@@ -358,7 +384,6 @@ impl Controller {
                 folder.display()
             )));
         }
-        let mut used_lost = false;
         let stop_rule = |store: &Store| store.stopped().or_else(|| announced.map(str::to_owned));
         let stopped = stop_rule(&store);
         if is_new || stopped.is_none() {
@@ -390,18 +415,22 @@ impl Controller {
             // A look takes time, in which an operator may end the ramp.
             let stop =
                 stop_rule(&store).and_then(|rule| store.stop(Some(&self.experiment), rule, now_ms));
-            used_lost = stop.is_none() && look.is_some();
+            if let (None, Some(look)) = (&stop, &look) {
+                forget_lost(&store, look)?;
+            }
             if let Some(look) = stop.or(look) {
                 store.push(look)?;
             }
         }
         // Also after a look that holds: an earlier run may have ended before it wrote the file.
         store.publish(&self.experiment)?;
-        if used_lost {
-            // Its owner and reason are in the decision.
-            store.forget_lost()?;
-        }
         Ok(store.ramp().looks().last().cloned())
+    }
+
+    /// Reads states.
+    pub(super) fn states(&self, paths: &[PathBuf]) -> Result<Vec<State>, Failure> {
+        let states = paths.iter().map(|path| State::read(path, &self.hash));
+        states.collect()
     }
 
     /// The lines of the state of a part of the logs, up to a time.
@@ -451,7 +480,7 @@ impl Controller {
         let by_states = matches!(lines, Lines::States(_));
         let lines = match lines {
             Lines::Logs(logs, jobs) => log::lines(logs, jobs, subject, &epochs, settled)?,
-            Lines::States(parts) => log::merge(parts, &self.hash, &epochs, now_ms)?,
+            Lines::States(states) => log::merge(states, &epochs, now_ms)?,
         };
         if let Some(later) = lines.tally.later_epoch() {
             return Err(Failure::Run(format!(
@@ -480,6 +509,18 @@ impl Controller {
             lost: without,
             ..look
         })
+    }
+}
+
+/// Removes the file `lost` before a decision. One that stays would let all looks go on without lines; an end is decided all the same.
+fn forget_lost(store: &Store, look: &Look) -> Result<(), Failure> {
+    match store.forget_lost() {
+        Err(failure) if look.lost.is_some() && !look.action.is_end() => Err(failure),
+        Err(Failure::Usage(why) | Failure::Run(why)) => {
+            notice(why);
+            Ok(())
+        }
+        other => other,
     }
 }
 
@@ -516,11 +557,25 @@ fn verify(
     arguments: &Arguments,
     controller: &Controller,
     folder: &Path,
-    ramp: &Ramp,
 ) -> Result<ExitCode, Failure> {
     let subject = &controller.subject();
-    let (mut count, mut lost, mut text) = (0, 0, String::new());
-    if !store::is_published(folder, ramp, &controller.experiment) {
+    let store = Store::unlocked(folder);
+    let (ramp, fault) = (store.ramp(), store.check());
+    let Some(last) = ramp.looks().last() else {
+        fault?;
+        let folder = folder.display();
+        return Err(Failure::Usage(format!(
+            "`{folder}`: no decisions (expected the directory of a ramp)"
+        )));
+    };
+    let (mut count, mut without, mut text) = (0, 0, String::new());
+    if let Err(Failure::Usage(why) | Failure::Run(why)) = fault {
+        count += 1;
+        text = why + "\n";
+    } else {
+        controller.check(ramp)?;
+    }
+    if !store.has_published(&controller.experiment) {
         count += 1;
         text.push_str("experiment.toml: not as the last look wrote it\n");
     }
@@ -538,21 +593,22 @@ fn verify(
             };
             notice(format!("look {number}: {later} lines {what}"));
         }
-        lost += usize::from(again.is_lost);
+        without += usize::from(again.is_lost);
         for difference in &again.differences {
             count += 1;
             let _ = writeln!(text, "look {number}: {difference}");
         }
     }
-    if lost > 0 {
-        let looks = counted(lost, "look");
+    if without > 0 {
+        let looks = counted(without, "look");
         notice(format!(
             "{looks} cannot be compared: lines of them are lost"
         ));
     }
     let looks = counted(ramp.looks().len(), "look");
     if count == 0 {
-        print(format!("{looks}: no differences\n"))?;
+        let sum = &last.sum;
+        print(format!("{looks}: no differences; the last sum is {sum}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     print(text)?;
@@ -673,6 +729,8 @@ fn compared(
             ("rule", look.rule.clone()),
             ("connections", format!("{:?}", look.connections)),
             ("hours", look.hours.to_string()),
+            ("until", look.until.to_string()),
+            ("plan", look.plan.clone()),
         ]
     };
     let numbers = |look: &Look| {
@@ -785,6 +843,7 @@ fn shown(look: &Look, subject: &Subject<'_>) -> String {
             ));
         }
     }
+    lines.push(format!("sum: {}", look.sum));
     lines.join("\n") + "\n"
 }
 
@@ -799,7 +858,7 @@ fn warn_of_ignored(look: &Look) {
             ignored.ahead,
             "of the future (the clock of a server is ahead)",
         ),
-        (ignored.unreadable, "that are not JSON"),
+        (ignored.unreadable, "that are not JSON objects"),
         (ignored.short, "of short responses"),
     ];
     let others: Vec<String> = others

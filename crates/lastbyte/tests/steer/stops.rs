@@ -1,10 +1,21 @@
 //! The file `stop`, whatever else is wrong.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::symlink,
+    process::Command,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+};
 
-use super::{FIRST, PLAN, Ramp, serving::stderr};
+use flate2::{Compression, write::GzEncoder};
 
-const WITHOUT_ARM: &str = "name = \"new\"\nspec = \"rapid-start\"\nshare = 0\n\n[[arms]]\nname = \"old\"\nspec = \"cubic:initial-window=10p\"\nshare = 1\n";
+use super::{
+    FIRST, PLAN, Ramp, WITHOUT_ARM,
+    serving::{PATIENCE, Serving, folder, stderr},
+    write_plan_with_state,
+};
 
 #[test]
 fn a_stop_needs_no_plan() {
@@ -29,11 +40,7 @@ fn a_stop_needs_no_plan() {
             assert!(output.status.success(), "{plan}: {}", stderr(&output));
             assert_eq!(ramp.decisions().len(), 2, "{plan}");
             assert_eq!(ramp.decisions()[1]["action"], "stopped");
-            assert!(
-                ramp.experiment().contains(WITHOUT_ARM),
-                "{}",
-                ramp.experiment()
-            );
+            ramp.has_no_arm();
         }
     }
 }
@@ -75,16 +82,6 @@ fn a_stop_is_by_the_plan_whatever_the_experiment_file_is() {
     assert_eq!(ramp.decisions()[1]["action"], "stopped");
 }
 
-/// A name that cannot be removed does not keep a look from its decision.
-#[test]
-fn a_directory_in_place_of_lost_blocks_no_decision() {
-    let ramp = Ramp::new("steer-lost-directory");
-    fs::create_dir(ramp.folder.join("state/lost")).expect("room");
-    fs::write(ramp.folder.join("a.ndjson"), "").expect("room");
-    ramp.steer(&["a.ndjson"]);
-    assert_eq!(ramp.decisions().len(), 2);
-}
-
 #[test]
 fn a_link_is_a_stop_and_is_not_read() {
     for (name, target) in [("steer-link", "/etc/passwd"), ("steer-dangling", "nothing")] {
@@ -98,11 +95,7 @@ fn a_link_is_a_stop_and_is_not_read() {
             rule.starts_with("the file `stop` of user ") && rule.ends_with(" is there"),
             "{rule}"
         );
-        assert!(
-            ramp.experiment().contains(WITHOUT_ARM),
-            "{}",
-            ramp.experiment()
-        );
+        ramp.has_no_arm();
     }
 }
 
@@ -128,4 +121,40 @@ fn copies_of_the_lines_that_count_are_refused() {
     );
     let output = ramp.steer(&["earlier", "log"]);
     assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// A server ends in spite of a look at a log that has no end within the hour: 64 GiB of empty lines.
+#[test]
+fn a_shutdown_does_not_wait_for_a_look() {
+    let folder = folder("steer-shutdown");
+    write_plan_with_state(&folder, "state");
+    let mut part = GzEncoder::new(Vec::new(), Compression::best());
+    part.write_all(&vec![b'\n'; 16 << 20]).expect("memory");
+    let part = part.finish().expect("memory");
+    let log = folder.join("log.1.gz");
+    fs::write(&log, part.repeat(4096)).expect("room");
+    let options = ["--self-signed", "--experiment", "ramp.toml", "--log", "log"];
+    let options = [&options[..], &["--drain", "1s"]].concat();
+    let serving = Serving::start(&folder, &options);
+    let id = serving.process.child.id();
+    let (ended, is_ended) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if is_ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let _ = Command::new("kill")
+                .args(["-KILL", &id.to_string()])
+                .status();
+        }
+    });
+    let is_read = || {
+        let files = fs::read_dir(format!("/proc/{id}/fd")).expect("it runs");
+        let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+        files.any(|file| file == log)
+    };
+    while !is_read() {
+        thread::yield_now();
+    }
+    serving.process.signal("-TERM");
+    let (code, printed) = serving.process.wait();
+    drop(ended);
+    assert_eq!(code, Some(0), "{printed}");
 }

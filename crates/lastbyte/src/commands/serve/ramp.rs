@@ -35,7 +35,7 @@ use super::arguments::Arguments;
 use crate::{
     commands::{
         experiment_file::FOUR_ARMS,
-        steer::{self, Controller, Lines},
+        steer::{self, Controller, Lines, Standing},
     },
     failure::Failure,
     files, terminal,
@@ -131,24 +131,28 @@ impl Ramp {
     }
 
     fn after(self, logs: Result<Vec<PathBuf>, Failure>, now_ms: u64) -> Result<Self, Failure> {
-        let looked = logs.and_then(|logs| self.decide(&logs, now_ms));
-        if let Ok(ramp) = &looked
-            && !ramp.has_arm()
-        {
-            return looked;
-        }
-        let announced = self.announced();
-        let Some((last, rule)) = announced
-            .map(|rule| (None, rule))
-            .or_else(|| self.controller.unrecorded_stop(&self.folder))
-        else {
-            return looked;
+        let failure = match logs.and_then(|logs| self.decide(&logs, now_ms)) {
+            Ok(Some(ramp)) => return Ok(ramp),
+            Ok(None) => None,
+            Err(failure) => Some(failure),
         };
-        let (why, ramp) = match looked {
-            // Another process has the directory, and looks at its logs.
-            Ok(ramp) => (String::new(), ramp),
-            Err(Failure::Usage(why) | Failure::Run(why)) => (format!("error: {why}\n"), self),
-            other => return other,
+        let Standing { last, stop, fault } = self.controller.standing(&self.folder);
+        let (failure, stop) = (failure.or(fault), self.announced().or(stop));
+        let ramp = if failure.is_some() {
+            self
+        } else {
+            self.led_by_another(last.clone())
+        };
+        if failure.is_none() && !ramp.has_arm() {
+            return Ok(ramp);
+        }
+        let Some(rule) = stop else {
+            return failure.map_or(Ok(ramp), Err);
+        };
+        let why = match failure {
+            Some(Failure::Usage(why) | Failure::Run(why)) => format!("error: {why}\n"),
+            Some(other) => return Err(other),
+            None => String::new(),
         };
         terminal::error(format!(
             "{why}{rule}: the arm has no connections now, which is not recorded"
@@ -158,6 +162,20 @@ impl Ramp {
         }
         let look = ramp.look.clone().or(last);
         Ok(Self { look, ..ramp }.without_arm(rule, now_ms))
+    }
+
+    /// The ramp with the last decision of the process that has the directory, and looks at its logs.
+    fn led_by_another(self, look: Option<Look>) -> Self {
+        terminal::notice(format!(
+            "`{}` is in use by another process: its last decision is in effect, without a look at this log",
+            self.folder.display()
+        ));
+        Self {
+            looked_at_ms: look.as_ref().map_or(0, |last| last.at),
+            look,
+            is_recorded: true,
+            ..self
+        }
     }
 
     /// The ramp without the arm, before that is recorded. The experiment file has that, for a restart.
@@ -185,8 +203,8 @@ impl Ramp {
         Some(self.clone().without_arm(rule, now_ms))
     }
 
-    /// The ramp after a decision by the logs, or with the last one if another process has the directory.
-    fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Self, Failure> {
+    /// The ramp after a decision by the logs. `None` if another process has the directory.
+    fn decide(&self, logs: &[PathBuf], now_ms: u64) -> Result<Option<Self>, Failure> {
         // Logs are read by one thread: the other CPUs are for clients.
         let lines = Lines::Logs(logs, Some(NonZeroUsize::MIN));
         let announced = self.announced();
@@ -195,27 +213,16 @@ impl Ramp {
         let known = self.look.as_ref().map(|look| look.epoch - unrecorded);
         let known = (known, announced.as_deref());
         let look = (self.controller).step(&self.folder, lines, known, now_ms)?;
-        let is_locked = look.is_none();
-        let look =
-            look.map_or_else(|| self.controller.last(&self.folder), |look| Ok(Some(look)))?;
-        let looked_at_ms = if is_locked {
-            terminal::notice(format!(
-                "`{}` is in use by another process: its last decision is in effect, without a look at this log",
-                self.folder.display()
-            ));
-            look.as_ref().map_or(0, |last| last.at)
-        } else if logs.is_empty() {
-            self.looked_at_ms
-                .max(look.as_ref().map_or(0, |last| last.at))
-        } else {
-            now_ms
-        };
-        Ok(Self {
-            look,
+        Ok(look.map(|look| Self {
+            looked_at_ms: if logs.is_empty() {
+                self.looked_at_ms.max(look.at)
+            } else {
+                now_ms
+            },
+            look: Some(look),
             is_recorded: true,
-            looked_at_ms,
             ..self.clone()
-        })
+        }))
     }
 
     /// The reason of a stop that is in effect and not recorded. It stays, also without the file.

@@ -4,7 +4,10 @@
 //! count the lines of the ramp's epochs.
 
 use core::{num::NonZeroUsize, ops::ControlFlow};
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use lastbyte_query::{Options, Query, Value as Cell};
 use lastbyte_record::connection_log::{keys, tcp::TRANSPORT};
@@ -109,13 +112,19 @@ fn count(
         keys::RTT_MINIMUM,
         keys::RTT_SMOOTHED,
     ];
-    let columns = columns.map(|key| format!("_[\"{}\"]", key.name()));
-    let query = format!("[{}, $FILENAME]", columns.join(", "));
+    let columns = columns.map(|key| format!("_.dig(\"{}\")", key.name()));
+    // What is no object has no keys.
+    let query = format!("([{}, $FILENAME] rescue nil)", columns.join(", "));
     let query = Query::compile(&query, &[], options).map_err(Failure::run)?;
     let mut tallies = vec![Tally::default(); times_ms.len()];
     let last = times_ms.last().copied().unwrap_or(0);
     let mut sample = Sample::default();
+    let mut others = 0;
     let outcome = query.for_each(report::inputs(logs)?, |row| {
+        if row.len() <= columns.len() {
+            others += 1;
+            return ControlFlow::Continue(());
+        }
         let value = |at: usize| row.get(at);
         let text = |at: usize| value(at).and_then(Cell::as_str);
         let number = |at: usize| value(at).and_then(Cell::as_f64);
@@ -155,9 +164,12 @@ fn count(
         }
         ControlFlow::Continue(())
     });
-    if let (Some(skipped), Some(tally)) = (&outcome.skipped, tallies.last_mut()) {
+    if let Some(skipped) = &outcome.skipped {
         notice(skipped.to_string());
-        tally.add_unreadable(skipped.count as u64);
+        others += skipped.count as u64;
+    }
+    if let Some(tally) = tallies.last_mut() {
+        tally.add_unreadable(others);
     }
     outcome.into_result().map_err(Failure::run)?;
     tallies.iter().try_for_each(check_sites)?;
@@ -199,30 +211,45 @@ pub(super) fn part(
     Ok(format!("{}\n{state}\n", head(plan)))
 }
 
-/// The lines of states of parts.
-pub(super) fn merge(
-    parts: &[PathBuf],
-    plan: &str,
-    epochs: &[Epoch],
-    now_ms: u64,
-) -> Result<Lines, Failure> {
-    let (mut all, mut all_lines) = (Tally::default(), Sample::default());
-    let mut marks = BTreeMap::new();
-    for path in parts {
-        let failure = |why: String| Failure::Usage(format!("`{}`: {why}", path.display()));
+/// The state of a part of the logs.
+#[derive(Debug)]
+pub(in crate::commands) struct State {
+    name: String,
+    tally: Tally,
+    sample: Sample,
+}
+
+impl State {
+    /// Reads a state. `plan` is the hash of the plan's file.
+    pub(super) fn read(path: &Path, plan: &str) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let failure = |why: String| Failure::Usage(format!("`{name}`: {why}"));
         let text = sealed::read(path).map_err(|error| failure(error.to_string()))?;
         let (tally, sample) = parse(&text, plan).map_err(failure)?;
-        if tally.until_ms > now_ms {
-            return Err(failure(format!(
-                "it has a line of {} ms since 1970, and the clock is at {now_ms} ms (expected an earlier line; the shares stay)",
-                tally.until_ms
+        Ok(Self {
+            name,
+            tally,
+            sample,
+        })
+    }
+}
+
+/// The lines of states of parts.
+pub(super) fn merge(states: &[State], epochs: &[Epoch], now_ms: u64) -> Result<Lines, Failure> {
+    let (mut all, mut all_lines) = (Tally::default(), Sample::default());
+    let mut marks = BTreeMap::new();
+    for state in states {
+        let (name, until_ms) = (&state.name, state.tally.until_ms);
+        if until_ms > now_ms {
+            return Err(Failure::Usage(format!(
+                "`{name}`: it has a line of {until_ms} ms since 1970, and the clock is at {now_ms} ms (expected an earlier line; the shares stay)"
             )));
         }
-        if let Some(mark) = sample.smallest(epochs) {
-            lower(&mut marks, &path.display().to_string(), mark);
+        if let Some(mark) = state.sample.smallest(epochs) {
+            lower(&mut marks, name, mark);
         }
-        all.merge(&tally);
-        all_lines.merge(sample);
+        all.merge(&state.tally);
+        all_lines.merge(&state.sample);
     }
     all_lines.check()?;
     check_sites(&all)?;
@@ -274,7 +301,7 @@ fn identity(of: &[f64]) -> u64 {
 }
 
 /// A sample of the lines, those with the smallest numbers, each with how often it came, and its epoch.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sample(BTreeMap<u64, (u64, u32)>);
 
 impl Sample {
@@ -286,10 +313,10 @@ impl Sample {
     }
 
     /// Adds the lines of another part.
-    fn merge(&mut self, other: Self) {
-        for (number, (count, epoch)) in other.0 {
-            let (ours, _) = self.0.entry(number).or_insert((0, epoch));
-            *ours = ours.saturating_add(count);
+    fn merge(&mut self, other: &Self) {
+        for (number, (count, epoch)) in &other.0 {
+            let (ours, _) = self.0.entry(*number).or_insert((0, *epoch));
+            *ours = ours.saturating_add(*count);
         }
         while self.0.len() > SAMPLE {
             self.0.pop_last();

@@ -6,17 +6,25 @@
 //!   the last decision by each run. A run that ends in between, for want of disk space for example, leaves the shares as they were.
 //! - *A last line without an end was not decided*: the run that wrote it failed, and did not change the experiment file. It is cut
 //!   off by the next one. Any other line that is not a look is an error.
-//! - *An experiment file of a later epoch than the last decision has lost it.* No share grows then.
+//! - *Each line has a sum that chains it to the line before it* ([`chain`]). No share grows by decisions that are not a chain.
+//! - *The experiment file has the sum of the decision that wrote it.* Where no decision has that sum, it is lost, or was changed. No
+//!   share grows then.
 //! - *A stop needs neither*: where it cannot be recorded, the experiment file takes the arm away alone.
 
-use core::fmt::{self, Write as _};
+use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{Arm, Experiment};
 use lastbyte_steer::ramp::{Look, Ramp};
 
-use crate::{commands::experiment_file, failure::Failure, files, terminal::notice};
+use super::chain;
+use crate::{
+    commands::experiment_file::{self, Published},
+    failure::Failure,
+    files,
+    terminal::notice,
+};
 
 /// The directory of a ramp, locked.
 pub(super) struct Store {
@@ -77,9 +85,17 @@ impl Store {
         }
     }
 
+    /// What servers are to have: the epoch, the arm's share, and the sum of the decision that began the epoch.
+    fn in_effect(&self) -> Option<(u32, f64, &str)> {
+        let looks = self.ramp().looks();
+        let last = looks.last()?;
+        let begun = looks.iter().find(|look| look.epoch == last.epoch)?;
+        Some((last.epoch, last.share, &begun.sum))
+    }
+
     /// The last epoch that servers may know.
     fn known_epoch(&self) -> u32 {
-        let last = self.ramp().looks().last().map(|last| last.epoch);
+        let last = self.ramp().looks().iter().map(|look| look.epoch).max();
         self.decisions.published.max(last).unwrap_or(0)
     }
 
@@ -99,11 +115,19 @@ impl Store {
     pub(super) fn has_unrecorded_stop(&self, experiment: &Experiment) -> bool {
         let last = self.ramp().looks().last().map(|last| last.epoch);
         let published = self.decisions.published;
-        published > last && self.is_published(experiment, published.unwrap_or(0), 0.0)
+        published > last
+            && self.is_published(experiment, (published.unwrap_or(0), 0.0, chain::NONE))
     }
 
-    fn is_published(&self, experiment: &Experiment, epoch: u32, share: f64) -> bool {
-        let expected = text(experiment, epoch, share);
+    /// Whether the experiment file is that of the last decision.
+    pub(super) fn has_published(&self, experiment: &Experiment) -> bool {
+        let in_effect = self.in_effect();
+        in_effect.is_some_and(|of| self.is_published(experiment, of))
+    }
+
+    fn is_published(&self, experiment: &Experiment, of: (u32, f64, &str)) -> bool {
+        let expected = text(experiment, of);
+        // A stop may have overwritten it in place.
         published(&self.folder).is_some_and(|there| there.trim_end() == expected.trim_end())
     }
 
@@ -124,13 +148,18 @@ impl Store {
 
     /// Who lets the ramp go on without lines that are missing, and the reason. `None` if there is no file for that.
     pub(super) fn lost(&self) -> Option<String> {
+        // It could not be used up.
+        if let Err(why) = files::check_regular(&self.folder.join(LOST)) {
+            notice(format!("{why}: it does not count"));
+            return None;
+        }
         noted(&self.folder, LOST)
     }
 
     /// Removes the file that lets the ramp go on without lines: it is for one look.
     pub(super) fn forget_lost(&self) -> Result<(), Failure> {
         let path = self.folder.join(LOST);
-        if self.lost().is_some() {
+        if files::check_regular(&path).is_ok() && noted(&self.folder, LOST).is_some() {
             files::remove(&path)?;
         }
         Ok(())
@@ -158,7 +187,8 @@ impl Store {
 
     /// Adds a decision.
     pub(super) fn push(&mut self, look: Look) -> Result<(), Failure> {
-        let mut line = serde_json::to_string(&look).map_err(Failure::run)?;
+        let before = self.ramp().looks().last().map_or("", |last| &last.sum);
+        let (look, mut line) = chain::added(before, look).map_err(Failure::run)?;
         line.push('\n');
         let decisions = &mut self.decisions;
         files::append(&self.folder.join(DECISIONS), decisions.len, line.as_bytes())?;
@@ -169,34 +199,27 @@ impl Store {
 
     /// Writes the experiment file for the shares in effect, unless it is there.
     pub(super) fn publish(&self, experiment: &Experiment) -> Result<(), Failure> {
-        let last = self.ramp().looks().last();
-        last.map_or(Ok(()), |last| {
-            self.publish_share(experiment, last.epoch, last.share)
-        })
+        let in_effect = self.in_effect();
+        in_effect.map_or(Ok(()), |of| self.publish_share(experiment, of))
     }
 
     /// Takes all connections from the arm in the experiment file, for a stop that cannot be recorded.
     pub(super) fn publish_stop(&self, experiment: &Experiment) -> Result<(), Failure> {
         let epoch = self.known_epoch();
-        if self.is_published(experiment, epoch, 0.0) {
+        if self.is_published(experiment, (epoch, 0.0, chain::NONE)) {
             return Ok(());
         }
-        self.publish_share(experiment, epoch.saturating_add(1), 0.0)
+        self.publish_share(experiment, (epoch.saturating_add(1), 0.0, chain::NONE))
     }
 
-    fn publish_share(
-        &self,
-        experiment: &Experiment,
-        epoch: u32,
-        share: f64,
-    ) -> Result<(), Failure> {
-        let text = text(experiment, epoch, share);
+    fn publish_share(&self, experiment: &Experiment, of: (u32, f64, &str)) -> Result<(), Failure> {
+        let text = text(experiment, of);
         let path = self.experiment_file();
         if published(&self.folder).as_ref() == Some(&text) {
             return Ok(());
         }
         let published = files::publish(&path, text.as_bytes());
-        if share > 0.0 {
+        if of.1 > 0.0 {
             return published;
         }
         // On a full disk, too.
@@ -222,26 +245,37 @@ impl Decisions {
     /// Reads the decisions of a directory. An error is a fault.
     fn of(folder: &Path) -> Self {
         // Before the decisions, one of which another process may add now.
-        let epoch = published(folder).and_then(|text| experiment_file::epoch(&text));
-        let mut decisions = Self::read(folder, epoch).unwrap_or_else(|fault| Self {
+        let published = published(folder).map(|text| Published::of(&text));
+        let epoch = published.as_ref().and_then(|published| published.epoch);
+        let mut decisions = Self::read(folder).unwrap_or_else(|fault| Self {
             fault: Some(fault),
-            published: epoch,
             ..Self::default()
         });
+        decisions.published = epoch;
         let file = folder.join(EXPERIMENT);
         if decisions.fault.is_none() {
             decisions.fault = files::check_regular(&file).err();
         }
-        if decisions.fault.is_none() && epoch.is_none() && file.exists() {
+        let wrote = |published: &Published, look: &Look| {
+            let sum = published.decision.as_deref();
+            // A stop was recorded after it was published, and is not published again yet.
+            let is_stop = look.share <= 0.0 && sum == Some(chain::NONE);
+            published.epoch == Some(look.epoch) && (sum == Some(&look.sum) || is_stop)
+        };
+        let looks = decisions.ramp.looks();
+        let is_written = published.is_some_and(|file| looks.iter().any(|look| wrote(&file, look)));
+        if decisions.fault.is_none() && !is_written && file.exists() {
+            let epoch = epoch.map_or("no epoch".to_owned(), |epoch| format!("epoch {epoch}"));
+            // Of a ramp that may be over: another one would give its arm connections again.
             decisions.fault = Some(format!(
-                "`{}`: not as `lastbyte steer` wrote it (expected its epoch; remove it if all decisions are there; the shares stay)",
+                "`{}` is of {epoch}, and no decision that is there wrote it (expected all decisions, as they were written; or a file `{STOP}`, to end the ramp; if none is missing, remove it; the shares stay)",
                 file.display()
             ));
         }
         decisions
     }
 
-    fn read(folder: &Path, published: Option<u32>) -> Result<Self, String> {
+    fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(DECISIONS);
         files::check_regular(&path)?;
         let text = if path.exists() {
@@ -252,33 +286,28 @@ impl Decisions {
             String::new()
         };
         let (whole, rest) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
-        let invalid = |number: usize, why: &dyn fmt::Display| {
-            let shown = path.display();
-            format!("`{shown}`, line {}: {why} (expected a look)", number + 1)
-        };
-        let looks = whole.lines().enumerate().map(|(number, line)| {
-            serde_json::from_str(line).map_err(|error| invalid(number, &error))
-        });
-        let looks: Vec<Look> = looks.collect::<Result<_, String>>()?;
-        let ramp = Ramp::new(looks).ok_or_else(|| invalid(0, &"not the looks of one ramp"))?;
-        let last = ramp.looks().last().map(|last| last.epoch);
-        let experiment = folder.join(EXPERIMENT);
-        let shown = experiment.display();
-        let fault = match (last, published) {
-            (Some(last), Some(published)) if published > last => Some(format!(
-                "`{shown}` is of epoch {published}, and the last decision is of epoch {last} (expected the decision that it follows; or a file `{STOP}`, to end the ramp; the shares stay)"
-            )),
-            // Of a ramp that may be over: another one would give its arm connections again.
-            (None, _) if experiment.exists() => Some(format!(
-                "`{shown}` is there without decisions (expected the decisions that it follows; or a file `{STOP}`, to end the ramp; or another directory; the shares stay)"
-            )),
-            _ => None,
-        };
+        let (mut looks, mut before, mut fault) = (Vec::new(), String::new(), None);
+        for (line, number) in whole.split_terminator('\n').zip(1..) {
+            let at = || format!("`{}`, line {number}", path.display());
+            let look: Look = serde_json::from_str(line)
+                .map_err(|error| format!("{}: {error} (expected a look)", at()))?;
+            if !look.is_in_range() {
+                return Err(format!("{}: a number is out of range", at()));
+            }
+            if fault.is_none() && !chain::follows(&before, line, &look) {
+                fault = Some(format!(
+                    "{}: not as it was written after the line before it, by its `sum` (expected all lines, unchanged; or a file `{STOP}`, to end the ramp; the shares stay)",
+                    at()
+                ));
+            }
+            before.clone_from(&look.sum);
+            looks.push(look);
+        }
         Ok(Self {
-            ramp,
+            ramp: Ramp::new(looks),
             len: whole.len() as u64,
             is_torn: !rest.is_empty(),
-            published,
+            published: None,
             fault,
         })
     }
@@ -300,15 +329,6 @@ pub(in crate::commands) fn decisions(folder: &Path) -> Result<Decisions, Failure
         .map_or(Ok(decisions), |fault| Err(Failure::Run(fault)))
 }
 
-/// Whether the experiment file of a directory is that of the last decision.
-pub(super) fn is_published(folder: &Path, ramp: &Ramp, experiment: &Experiment) -> bool {
-    let last = ramp.looks().last();
-    let expected = last.map(|last| text(experiment, last.epoch, last.share));
-    // A stop may have overwritten it in place.
-    let there = published(folder);
-    there.as_deref().map(str::trim_end) == expected.as_deref().map(str::trim_end)
-}
-
 /// The arms of an experiment of two, where the arm that is not the baseline has this share.
 pub(super) fn with_share(experiment: &Experiment, share: f64) -> Vec<Arm> {
     let mut arms = experiment.arms.clone();
@@ -321,8 +341,8 @@ pub(super) fn with_share(experiment: &Experiment, share: f64) -> Vec<Arm> {
     arms
 }
 
-/// The experiment file of the servers.
-fn text(experiment: &Experiment, epoch: u32, share: f64) -> String {
+/// The experiment file of the servers for an epoch and a share, which the decision with this sum made.
+fn text(experiment: &Experiment, (epoch, share, sum): (u32, f64, &str)) -> String {
     // A string of JSON is one of TOML.
     let quoted = |text: &str| {
         serde_json::Value::from(text)
@@ -332,10 +352,10 @@ fn text(experiment: &Experiment, epoch: u32, share: f64) -> String {
     let baseline = experiment.arms.get(experiment.baseline);
     let baseline = baseline.map_or("", |arm| arm.name.as_str());
     let mut text = format!(
-        "# Written by `lastbyte steer`, which overwrites it.\nname = {}\nbaseline = {}\nepoch = {}\n",
+        "# Written by `lastbyte steer`, which overwrites it.\nname = {}\nbaseline = {}\nepoch = {epoch}\ndecision = {}\n",
         quoted(&experiment.name),
         quoted(baseline),
-        epoch
+        quoted(sum)
     );
     for arm in with_share(experiment, share) {
         // Writing to a `String` cannot fail.

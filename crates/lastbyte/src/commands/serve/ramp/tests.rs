@@ -6,11 +6,7 @@
 //!
 //! Every other seed is a fleet: each server has a log of its own, and `steer` decides by them, or by their states.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "logs and decisions are files"
-)]
+#![expect(clippy::disallowed_methods, reason = "logs and decisions are files")]
 
 use std::{env, fmt::Write as _, fs};
 
@@ -89,7 +85,7 @@ impl World {
         };
         fs::write(&ramp.log, "").expect("room");
         let started = ramp.decide(&[], STARTED_MS + 60_000);
-        let ramp = started.unwrap_or_else(failed(seed));
+        let ramp = started.unwrap_or_else(failed(seed)).expect("no other");
         let has_wrong_clock = random.number().is_multiple_of(3);
         let count = 1 + random.number() % 3;
         let servers = (0..count).map(|_| Server {
@@ -205,25 +201,24 @@ impl World {
         }
         let mut files = self.logs();
         let by_states = self.below(2) == 0;
+        let controller = Arc::clone(&self.ramp.controller);
+        let mut states = Vec::new();
         if by_states {
-            let controller = Arc::clone(&self.ramp.controller);
             for path in &mut files {
                 let state = controller.part(core::slice::from_ref(path), None, now_ms)?;
                 path.set_extension("state");
                 fs::write(path, sealed::sealed(state)).expect("room");
             }
+            states = controller.states(&files)?;
         }
         let lines = if by_states {
-            Lines::States(&files)
+            Lines::States(&states)
         } else {
             Lines::Logs(&files, Some(NonZeroUsize::MIN))
         };
         let ramp = self.ramp.clone();
-        let look = ramp
-            .controller
-            .step(&ramp.folder, lines, (None, None), now_ms)?;
-        let look =
-            look.map_or_else(|| ramp.controller.last(&ramp.folder), |look| Ok(Some(look)))?;
+        let look = controller.step(&ramp.folder, lines, (None, None), now_ms)?;
+        let look = look.or_else(|| controller.standing(&ramp.folder).last);
         Ok(Ramp { look, ..ramp })
     }
 
@@ -319,7 +314,9 @@ impl World {
                 ..self.ramp.clone()
             };
             let ramp = fresh.decide(&[], STARTED_MS + 3 * HOURS * HOUR_MS);
-            self.ramp = ramp.unwrap_or_else(failed(self.seed));
+            self.ramp = ramp
+                .unwrap_or_else(failed(self.seed))
+                .expect("no other process");
         }
     }
 
@@ -772,15 +769,14 @@ fn logs_are_found_by_numbers_and_dates() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_for_it() {
     let world = World::new(1_000_000);
-    // The look waits for what is written to it.
-    let slow = world.ramp.log.clone();
-    fs::remove_file(&slow).expect("it is there");
-    // Without a process, which would have the locks of other tests for a moment.
-    let kind = rustix::fs::FileType::Fifo;
-    rustix::fs::mknodat(rustix::fs::CWD, &slow, kind, rustix::fs::Mode::RWXU, 0).expect("a pipe");
-    let writer = fs::File::options().read(true).write(true).open(&slow);
-    let writer = writer.expect("a pipe");
     let ramping = Ramping::new(Some(world.ramp.clone()));
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let ramp = world.ramp.clone();
+    let looking = task::spawn_blocking(move || {
+        let _ = waits.recv();
+        ramp.after_look(steer::now_ms())
+    });
+    ramping.looking.replace(Some(looking));
     for _ in 0..3 {
         // As in a turn that another event ends.
         let none = tokio::time::timeout(Duration::from_millis(1), ramping.next()).await;
@@ -792,12 +788,58 @@ async fn a_look_goes_on_while_its_caller_is_elsewhere_and_a_stop_does_not_wait_f
     assert!(!stopped.has_arm() && !stopped.is_recorded);
     let decisions = fs::read_to_string(world.decisions_file()).expect("decisions");
     assert_eq!(decisions.lines().count(), 1, "the look is under way");
-    // The look reads the end.
-    drop(writer);
+    drop(go_on);
     let recorded = next(&ramping).await;
     assert!(!recorded.has_arm() && recorded.is_recorded);
     let looks = world.decisions();
     let looks: Vec<Action> = looks.looks().iter().map(|look| look.action).collect();
     assert_eq!(looks, [Action::Start, Action::Stopped]);
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+/// A pipe in place of the log: nothing waits for its writer, and the directory is free.
+#[test]
+fn a_log_that_became_a_pipe_is_an_error() {
+    let world = World::new(1_000_008);
+    fs::remove_file(&world.ramp.log).expect("it is there");
+    // Without a process, which would have the locks of other tests for a moment.
+    let kind = rustix::fs::FileType::Fifo;
+    let log = &world.ramp.log;
+    rustix::fs::mknodat(rustix::fs::CWD, log, kind, rustix::fs::Mode::RWXU, 0).expect("a pipe");
+    let lock = files::lock(&world.folder.join("state/lock")).expect("a lock");
+    let looked = world.ramp.clone().after_look(steer::now_ms());
+    let is_named = |why: &str| why.contains("log`: not a regular file");
+    assert!(matches!(looked, Err(Failure::Usage(why)) if is_named(&why)));
+    drop(lock);
+    fs::write(world.folder.join("state/stop"), "enough").expect("room");
+    let stopped = world.ramp.clone().after_look(steer::now_ms());
+    let stopped = stopped.unwrap_or_else(failed(0));
+    assert!(!stopped.has_arm() && stopped.is_recorded);
+    fs::remove_dir_all(&world.folder).expect("it is there");
+}
+
+/// A look with an arm, which is the rule, and one while another process has the directory.
+#[test]
+fn a_look_reads_the_decisions_once() {
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+
+    let world = World::new(1_000_009);
+    let events = inotify::init(CreateFlags::NONBLOCK).expect("a queue");
+    // Events that are the same and follow each other are one.
+    let what = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
+    inotify::add_watch(&events, world.decisions_file(), what).expect("a file");
+    for is_locked in [false, true] {
+        let lock = is_locked.then(|| files::lock(&world.folder.join("state/lock")));
+        let ramp = world.ramp.clone().after_look(steer::now_ms());
+        assert!(ramp.unwrap_or_else(failed(0)).has_arm());
+        drop(lock);
+        let mut space = [core::mem::MaybeUninit::uninit(); 4096];
+        let mut reader = Reader::new(&events, &mut space);
+        let mut reads = 0;
+        while let Ok(event) = reader.next() {
+            reads += usize::from(event.events().contains(ReadFlags::CLOSE_NOWRITE));
+        }
+        assert_eq!(reads, 1, "{is_locked}");
+    }
     fs::remove_dir_all(&world.folder).expect("it is there");
 }
