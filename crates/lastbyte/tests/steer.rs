@@ -566,7 +566,10 @@ fn a_failure_leaves_the_last_good_state() {
     ramp.refused(&["log"], "decisions.ndjson`, line 2: ");
     let (_, second) = good.split_once('\n').expect("two");
     fs::write(&path, second).expect("room");
-    ramp.refused(&["log"], "decisions.ndjson`, line 1: not as it was written");
+    ramp.refused(
+        &["log"],
+        "decisions.ndjson`, line 1: its `sum` is not that of its text",
+    );
     // The decisions are missing: the ramp does not start again.
     let expected = "`state/experiment.toml` is of epoch 1599996600, and no decision that is there";
     for missing in ["", "{\"look\":0,"] {

@@ -278,7 +278,7 @@ fn what_is_no_chain_grows_no_share_and_is_not_drawn() {
         edited[place] = edited[place].replacen(from, to, 1);
         let path = ramp.folder.join("state/decisions.ndjson");
         fs::write(&path, edited.concat()).expect("room");
-        let expected = "`state/decisions.ndjson`, line 2: not as it was written";
+        let expected = "`state/decisions.ndjson`, line 2: its `sum` is not that of its text";
         let published = ramp.experiment();
         ramp.hour(FIRST, 0.1, 0.85);
         ramp.refused(&["log"], expected);

@@ -296,7 +296,7 @@ impl Decisions {
             }
             if fault.is_none() && !chain::follows(&before, line, &look) {
                 fault = Some(format!(
-                    "{}: not as it was written after the line before it, by its `sum` (expected all lines, unchanged; or a file `{STOP}`, to end the ramp; the shares stay)",
+                    "{}: its `sum` is not that of its text after the line before (expected all lines, as they were written; or a file `{STOP}`, to end the ramp; the shares stay)",
                     at()
                 ));
             }
