@@ -10,6 +10,7 @@ mod experiment_file;
 mod figure;
 mod fleet_file;
 pub(crate) mod get;
+pub(crate) mod handshakes;
 mod help;
 pub(crate) mod lb;
 pub(crate) mod man;

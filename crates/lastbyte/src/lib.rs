@@ -41,6 +41,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Get(Box<commands::get::Arguments>),
+    Handshakes(commands::handshakes::Arguments),
     Sim(Box<commands::sim::Arguments>),
     Emulate(Box<commands::emulate::Arguments>),
     Ab(commands::ab::Arguments),
@@ -79,6 +80,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         // Without a command there is `--version`.
         None => commands::version::run(arguments.verbose),
         Some(Command::Get(arguments)) => commands::get::run(&arguments, registry),
+        Some(Command::Handshakes(arguments)) => commands::handshakes::run(&arguments, registry),
         Some(Command::Sim(arguments)) => commands::sim::run(&arguments, registry),
         Some(Command::Emulate(arguments)) => commands::emulate::run(&arguments),
         Some(Command::Ab(arguments)) => commands::ab::run(&arguments, registry),

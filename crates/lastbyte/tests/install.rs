@@ -22,8 +22,9 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "get",
+    "handshakes",
     "sim",
     "emulate",
     "ab",

@@ -1,4 +1,4 @@
-//! The pages `docs/start.md`, `docs/recipes.md` and `docs/plan.md`: every command of them is run, in its order.
+//! The pages `docs/start.md`, `docs/recipes.md`, `docs/plan.md` and `docs/front.md`: every command of them is run, in its order.
 //!
 //! Blocks are marked: `sh` is run to its end, `sh server` runs until the page ends, `sh browser` is the one that Chromium
 //! is started with. `sh build` is what made this test.
@@ -17,9 +17,12 @@ mod serving;
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    thread,
 };
 
 use serving::{Running, folder, free_port, stderr};
@@ -27,6 +30,8 @@ use serving::{Running, folder, free_port, stderr};
 const PAGE: &str = include_str!("../../../docs/start.md");
 const PLAN: &str = include_str!("../../../docs/plan.md");
 const RECIPES: &str = include_str!("../../../docs/recipes.md");
+const FRONT: &str = include_str!("../../../docs/front.md");
+const UNIT: &str = include_str!("../../../packaging/lastbyte@.service");
 
 /// The ports of the page: of servers, of relays, of metrics. Here others are used.
 const PORTS: [&str; 5] = ["4433", "4443", "4453", "4463", "9100"];
@@ -263,6 +268,124 @@ fn each_command_of_the_plan_works() {
         assert_eq!(code, Some(0), "{printed}");
     }
     links_lead_somewhere(PLAN);
+}
+
+/// The application of the front server: a response of two bytes for each connection.
+fn application() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+    let serve = move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut lines = BufReader::new(stream.try_clone().expect("a socket")).lines();
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|it| !it.is_empty()))
+            {}
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    };
+    thread::Builder::new().spawn(serve).expect("a thread");
+    port
+}
+
+/// The text of the front server's page with names, paths and ports of this machine, and with a certificate in place of ACME.
+fn here(text: &str, folder: &Path, ports: [u16; 4]) -> String {
+    let [secure, plain, metrics, application] = ports;
+    let at = |name: &str| folder.join(name).display().to_string();
+    let files = format!("cert = \"{}\"\nkey = \"{}\"", at("ca.pem"), at("ca.key"));
+    let url = "https://www.example.com/";
+    [
+        ("/etc/lastbyte", at("etc")),
+        ("/var/log/lastbyte", at("log")),
+        ("/run/lastbyte", at("run")),
+        ("acme = [\"www.example.com\"]", files),
+        ("acme-state = ", "# ".to_owned()),
+        ("[::]:443", format!("127.0.0.1:{secure}")),
+        ("[::]:80", format!("127.0.0.1:{plain}")),
+        ("127.0.0.1:8080", format!("127.0.0.1:{application}")),
+        ("127.0.0.1:9100", format!("127.0.0.1:{metrics}")),
+        (
+            url,
+            format!(
+                "--cacert {} --connect-to www.example.com:443:127.0.0.1:{secure} {url}",
+                at("ca.pem")
+            ),
+        ),
+        // Of an ordinary user, without the group of the package.
+        ("sudo ", String::new()),
+        (" -g lastbyte", String::new()),
+        ("/usr/bin/lastbyte", "lastbyte".to_owned()),
+    ]
+    .into_iter()
+    .fold(text.to_owned(), |text, (there, here)| {
+        text.replace(there, &here)
+    })
+}
+
+/// What systemd would do is done as the unit says; packages are tested elsewhere (`.ci/packages`).
+#[test]
+fn each_command_of_the_front_server_works() {
+    let mut machine = Machine::new("front");
+    let folder = machine.folder.clone();
+    for name in ["etc", "log", "run"] {
+        fs::create_dir(folder.join(name)).expect("a folder");
+    }
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["www.example.com".to_owned()])
+            .expect("a certificate");
+    fs::write(folder.join("ca.pem"), cert.pem()).expect("room");
+    fs::write(folder.join("ca.key"), signing_key.serialize_pem()).expect("room");
+    let ports = [free_port(), free_port(), free_port(), application()];
+    let here = |text: &str| here(text, &folder, ports);
+    let (_, config) = FRONT.split_once("```toml\n").expect("a configuration");
+    let (config, _) = config.split_once("```").expect("its end");
+    fs::write(folder.join("etc/serve.toml"), here(config)).expect("room");
+    let start = UNIT
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="));
+    let start = here(start.expect("a command"));
+    let (mut printed, mut run) = (String::new(), 0);
+    for command in FRONT.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let words: Vec<&str> = command.trim_start_matches("sudo ").split(' ').collect();
+        match words[..] {
+            ["packaging/build" | "apt", ..] | ["systemctl", "disable", ..] => {}
+            ["systemctl", "enable", "--now", "lastbyte@a"] => machine.serve(&start),
+            ["systemctl", "start", "lastbyte@b"] => {
+                machine.serve(&start);
+                machine.servers[0].until("a later process has taken over");
+            }
+            ["systemctl", ..] => panic!("what is `{command}`?"),
+            _ => {
+                let output = machine.run(&here(command));
+                assert!(output.status.success(), "{command}\n{}", stderr(&output));
+                printed.push_str(&String::from_utf8_lossy(&output.stdout));
+                run += 1;
+            }
+        }
+    }
+    assert_eq!((run, machine.servers.len()), (7, 2), "commands, instances");
+    assert!(printed.lines().any(|line| line == "ok"), "{printed}");
+    let counted = format!(
+        "lastbyte_upstream_response_seconds_count{{upstream=\"http://127.0.0.1:{}\"}} 1",
+        ports[3]
+    );
+    assert!(printed.contains(&counted), "{printed}");
+    // The second instance serves, over each version.
+    for version in ["1.1", "2", "3"] {
+        let get = format!("lastbyte get -s -S --http {version} https://www.example.com/");
+        let output = machine.run(&here(&get));
+        assert_eq!(output.stdout, b"ok", "{}", stderr(&output));
+    }
+    machine.servers[1].signal("-TERM");
+    for server in machine.servers.drain(..) {
+        let (code, printed) = server.wait();
+        assert_eq!(code, Some(0), "{printed}");
+    }
+    let lines = serving::lines(&folder.join("log/access.ndjson"));
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    links_lead_somewhere(FRONT);
 }
 
 /// Forty connections of the experiment, and one after the reload that ended it.

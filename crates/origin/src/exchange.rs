@@ -7,6 +7,7 @@
 pub mod channel;
 
 use std::{
+    fmt,
     future::poll_fn,
     sync::{
         Arc, OnceLock,
@@ -147,6 +148,7 @@ pub fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Channels) {
             sender: to_client,
             has_head: false,
             notes: Arc::clone(&notes),
+            amend: None,
         },
     };
     let channels = Channels {
@@ -183,14 +185,38 @@ impl Incoming {
 
 /// The destination of a response. Dropped before its end, the response is truncated in a way that the client detects: a
 /// reset stream, or a closed connection; before its header, the client receives 502.
-#[derive(Debug)]
 pub struct Outgoing {
     sender: Sender<ResponsePart>,
     has_head: bool,
     notes: Arc<Notes>,
+    amend: Option<Amend>,
+}
+
+/// Changes the header of a response when it is passed on.
+type Amend = Box<dyn FnOnce(&mut Response, &Notes) + Send>;
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("has_head", &self.has_head)
+            .field("notes", &self.notes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Outgoing {
+    /// Changes the header of the response, once, when the task passes it on: for a handler around another.
+    pub fn amend(&mut self, amend: impl FnOnce(&mut Response, &Notes) + Send + 'static) {
+        self.amend = Some(Box::new(amend));
+    }
+
+    fn on_head(&mut self, response: &mut Response) {
+        self.has_head = true;
+        if let Some(amend) = self.amend.take() {
+            amend(response, &self.notes);
+        }
+    }
+
     async fn send(&mut self, part: ResponsePart) -> Result<(), ExchangeAborted> {
         poll_fn(|context| self.sender.poll_ready(context)).await?;
         self.sender.push(part);
@@ -217,7 +243,8 @@ impl Outgoing {
     /// # Errors
     ///
     /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
-    pub async fn respond(mut self, response: FullResponse) -> Result<(), ExchangeAborted> {
+    pub async fn respond(mut self, mut response: FullResponse) -> Result<(), ExchangeAborted> {
+        self.on_head(&mut response.response);
         self.send(ResponsePart::Whole(response)).await
     }
 
@@ -228,10 +255,10 @@ impl Outgoing {
     /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
     pub async fn respond_with(
         mut self,
-        response: Response,
+        mut response: Response,
         body: Bytes,
     ) -> Result<(), ExchangeAborted> {
-        self.has_head = true;
+        self.on_head(&mut response);
         poll_fn(|context| self.sender.poll_ready(context)).await?;
         self.sender.push_all([
             ResponsePart::Head(response),
@@ -246,8 +273,8 @@ impl Outgoing {
     /// # Errors
     ///
     /// Returns [`ExchangeAborted`] if the client cancelled the request or the connection ended.
-    pub async fn begin(&mut self, response: Response) -> Result<(), ExchangeAborted> {
-        self.has_head = true;
+    pub async fn begin(&mut self, mut response: Response) -> Result<(), ExchangeAborted> {
+        self.on_head(&mut response);
         self.send(ResponsePart::Head(response)).await
     }
 

@@ -37,6 +37,7 @@
 //! | `hop_by_hop` | the fields that apply to one connection only |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
 //! | [`proxy`] | the handler that forwards requests to an upstream server |
+//! | [`server_timing`] | `Server-Timing` for the responses of another handler |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
 //! | [`challenges`] | proofs for a certificate authority (ACME) that a name is this server's |
 //! | [`log`] | log files, written by a separate thread |
@@ -77,6 +78,7 @@ pub mod log;
 mod metrics;
 pub mod proxy;
 pub mod server;
+pub mod server_timing;
 pub mod site;
 pub mod tcp;
 mod tls;

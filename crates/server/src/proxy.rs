@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`upstream`] | the servers of an upstream, as URLs |
 //! | `balance` | which of them receives a request, and which are out |
+//! | `checks` | requests that check them at an interval |
 //! | `threads` | the threads on which requests are forwarded |
 //! | `pool` | connections of a thread to a server: opening, keeping, detecting closed ones |
 //! | `repeat` | which failed requests are sent again |
@@ -31,6 +32,7 @@
 
 mod balance;
 mod body;
+mod checks;
 mod counts;
 pub mod fields;
 mod forwarded;
@@ -65,6 +67,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use lastbyte_http3::{Request, Response};
 use lastbyte_origin::wakers::{note, wake};
+use lastbyte_units::SplitMix64;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime,
@@ -81,14 +84,17 @@ use self::{
     slots::{Client, Slot, Slots},
     threads::{Local, Threads},
 };
+pub use http::uri::PathAndQuery;
+
 pub use self::{
-    counts::{UpstreamCounts, UpstreamStatistics},
-    upstream::{Server, Upstream, UpstreamError},
+    counts::{ServerStatistics, UpstreamCounts, UpstreamStatistics},
+    upstream::{Checks, Server, Upstream, UpstreamError},
 };
 use super::{
     exchange::{self, Exchange, ExchangeAborted, Outgoing, PIECE_LEN, Piece},
     handler::{FullResponse, Handler, HandlerResponse, Peer},
     hop_by_hop::has_unknown_coding,
+    server_timing::quotable,
     websocket,
 };
 
@@ -147,7 +153,11 @@ impl Shared {
         Arc::new(Self {
             connector: Arc::clone(connector),
             upstream: Arc::clone(&connector.upstream),
-            balance: Balance::new(connector.upstream.servers.len(), seed),
+            balance: Balance::new(
+                connector.upstream.servers.len(),
+                seed,
+                connector.upstream.checks.is_some(),
+            ),
             slots: Slots::new(connector.limits.requests),
             limits: connector.limits,
         })
@@ -177,22 +187,14 @@ impl Proxy {
         limits: Limits,
         threads: usize,
     ) -> io::Result<Self> {
-        let connector = Arc::new(Connector {
-            upstream: Arc::new(upstream),
-            tls,
-            limits,
-            connect: None,
-            idle: Arc::default(),
-            http2: Arc::default(),
-            counts: Arc::default(),
-        });
+        let connector = Connector::new(upstream, tls, limits, None);
         let mut seed = [0; 8];
         // Without random numbers, proxies that start together try a server at the same time.
         let _ = aws_lc_rs::rand::fill(&mut seed);
-        Ok(Self {
-            shared: Shared::new(&connector, u64::from_ne_bytes(seed)),
-            threads: Threads::start(threads, Box::new(move || connector.pools()))?,
-        })
+        let seed = u64::from_ne_bytes(seed);
+        let shared = Shared::new(&connector, seed);
+        let threads = Threads::start(threads, Box::new(move || connector.pools()))?;
+        Ok(Self { shared, threads }.with_checks(seed))
     }
 
     /// Forwards requests on an existing runtime, over connections to a server that `connect` opens in place of TCP, without
@@ -213,29 +215,47 @@ impl Proxy {
     {
         let connect =
             move |server: &Server| connect(server).map(|it| Box::new(it) as Box<dyn Transport>);
-        let connector = Arc::new(Connector {
-            upstream: Arc::new(upstream),
-            tls: None,
-            limits,
-            connect: Some(Box::new(connect)),
-            idle: Arc::default(),
-            http2: Arc::default(),
-            counts: Arc::default(),
-        });
-        Self {
-            shared: Shared::new(&connector, seed),
-            threads: Threads::on(runtime, connector.pools()),
+        let connector = Connector::new(upstream, None, limits, Some(Box::new(connect)));
+        let shared = Shared::new(&connector, seed);
+        let threads = Threads::on(runtime, connector.pools());
+        Self { shared, threads }.with_checks(seed)
+    }
+
+    /// Starts the checks of its servers, if there are any: on the first of its own threads.
+    fn with_checks(self, seed: u64) -> Self {
+        let Some(checks) = &self.shared.upstream.checks else {
+            return self;
+        };
+        let mut random = SplitMix64::new(seed);
+        let local = self.threads.own();
+        for (index, pool) in local.pools.iter().enumerate() {
+            let part = random.number() as u32;
+            let first = checks
+                .interval
+                .mul_f64(f64::from(part) / f64::from(u32::MAX));
+            let shared = Arc::downgrade(&self.shared);
+            local.spawn(checks::run(shared, Arc::clone(pool), index, first));
         }
+        self
     }
 
     /// Access to the counters of its upstream.
     #[must_use]
     pub fn counts(&self) -> UpstreamCounts {
         let connector = Arc::clone(&self.shared.connector);
+        let (upstream, balance) = (
+            Arc::clone(&connector.upstream),
+            Arc::clone(&self.shared.balance),
+        );
+        let servers = move || {
+            let names = upstream.servers.iter().map(|it| upstream.name_of(it));
+            names.zip(balance.up()).collect()
+        };
         UpstreamCounts {
             name: connector.upstream.to_string(),
             counts: Arc::clone(&connector.counts),
             kept: Arc::new(move || connector.kept()),
+            servers: Arc::new(servers),
         }
     }
 }
@@ -785,18 +805,7 @@ fn failed(status: u16, error: &str, why: &str) -> FullResponse {
     };
     let mut proxy_status = format!("lastbyte; error={error}");
     if !why.is_empty() {
-        // RFC 8941 §3.3.3: printable, with these two escaped.
-        let why: String = why
-            .chars()
-            .filter(|c| matches!(c, ' '..='~'))
-            .flat_map(|c| {
-                matches!(c, '"' | '\\')
-                    .then_some('\\')
-                    .into_iter()
-                    .chain([c])
-            })
-            .collect();
-        proxy_status = format!("{proxy_status}; details=\"{why}\"");
+        proxy_status = format!("{proxy_status}; details=\"{}\"", quotable(why));
     }
     FullResponse::text(status, text).with("proxy-status", proxy_status)
 }

@@ -78,6 +78,15 @@ pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
+/// Parses the time between requests that are sent for ever: a span of at least 1 s.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let span = units::span(text).map_err(|error| error.to_string())?;
+    if span < Duration::from_secs(1) {
+        return Err("expected at least 1s".into());
+    }
+    Ok(span)
+}
+
 /// Parses an address, or a port of 127.0.0.1.
 pub(crate) fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
     address(text, Ipv4Addr::LOCALHOST.into())

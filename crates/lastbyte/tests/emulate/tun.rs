@@ -209,8 +209,32 @@ fn each_protocol_takes_its_number_of_round_trips() {
             .and_then(|(_, port)| port.parse().ok())
             .expect("a port");
         ours(port, made.cert.der());
+        table(port);
         curls(port);
     });
+}
+
+/// `lastbyte handshakes`: until the handshake is complete, and until the first byte.
+fn table(port: u16) {
+    let output = lastbyte()
+        .args(["handshakes", "-k", "--repeat", "1", "--json"])
+        .arg(format!("https://{SERVER}:{port}/1k"))
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows").iter();
+    let found = rows.map(|row| {
+        let of = |key: &str| row[key].as_f64().map(trips);
+        of("handshake_ms").zip(of("first_byte_ms"))
+    });
+    let found: Vec<_> = found.collect();
+    let resumed = Some((2, 3));
+    let tcp12 = [Some((3, 4)), resumed, None];
+    let tcp13 = [resumed, resumed, None];
+    let quic = [Some((1, 2)), Some((1, 2)), Some((1, 1))];
+    assert_eq!(found, [tcp12, tcp13, quic].concat(), "{json:#}");
 }
 
 /// Our client and the TLS library. All at once: they share the path, and what they send is no burden to it.

@@ -302,6 +302,8 @@ fn https_records_are_queried_and_reported() {
             "-k",
             "-v",
             "--timing=json",
+            "--repeat",
+            "2",
             "--dns-servers",
             &server,
             "-o",
@@ -332,6 +334,14 @@ fn https_records_are_queried_and_reported() {
         };
         assert!(of("lookup_https_ms") <= of("lookup_ms"), "{fetch}");
         assert!(of("lookup_a_ms") <= of("lookup_ms"), "{fetch}");
+        for name in ["a", "aaaa", "https", "connect", "ttfb", "total"] {
+            let summary = &json["summary"][name];
+            let of = |key: &str| summary[key].as_f64();
+            assert!(
+                of("min_ms").is_some() && of("min_ms") <= of("max_ms"),
+                "{name}: {json}"
+            );
+        }
     }
     // Without the record, the URL's own port is used, on which no server listens.
     for (mood, expected) in [

@@ -10,7 +10,7 @@ use super::{
     text::{name_of, prometheus},
     *,
 };
-use crate::budget::Limits;
+use crate::{budget::Limits, proxy::ServerStatistics};
 
 fn class_times(route: usize) -> ClassTimes {
     let mut whole = Histogram::default();
@@ -31,6 +31,11 @@ fn upstream(name: &str) -> UpstreamStatistics {
         connect,
         errors: vec![("connection_refused", 2)],
         kept: 3,
+        servers: vec![ServerStatistics {
+            name: format!("{name}:8080"),
+            is_up: name == "http://a",
+            failed_checks: 4,
+        }],
         ..UpstreamStatistics::default()
     }
 }
@@ -113,6 +118,9 @@ fn times_and_upstreams_are_summed_by_name() {
         "lastbyte_request_duration_seconds_count{http=\"3\",class=\"2xx\",route=\"*\"} 2",
         "lastbyte_upstream_errors_total{upstream=\"http://a\",error=\"connection_refused\"} 4",
         "lastbyte_upstream_errors_total{upstream=\"http://b\",error=\"connection_refused\"} 2",
+        "lastbyte_upstream_server_up{upstream=\"http://a\",server=\"http://a:8080\"} 1",
+        "lastbyte_upstream_server_up{upstream=\"http://b\",server=\"http://b:8080\"} 0",
+        "lastbyte_upstream_checks_failed_total{upstream=\"http://a\",server=\"http://a:8080\"} 8",
         "lastbyte_upstream_connect_seconds_count{upstream=\"http://a\"} 2",
         "lastbyte_upstream_connections_kept{upstream=\"http://a\"} 6",
         "lastbyte_experiment_share{experiment=\"e\",arm=\"new\"} 0.05",

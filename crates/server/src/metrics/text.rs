@@ -430,6 +430,23 @@ fn of_upstreams(text: &mut Text, upstreams: &[UpstreamStatistics]) {
     for (upstream, one) in &by_name {
         text.value(name, &[("upstream", upstream)], one.kept);
     }
+    let name = "lastbyte_upstream_server_up";
+    let help = "Whether a server of an upstream receives requests.";
+    text.metric(name, "gauge", help);
+    for (upstream, one) in &by_name {
+        for server in &one.servers {
+            let labels = [("upstream", *upstream), ("server", &*server.name)];
+            text.value(name, &labels, u8::from(server.is_up));
+        }
+    }
+    let name = "lastbyte_upstream_checks_failed_total";
+    text.metric(name, "counter", "Checks of a server that failed.");
+    for (upstream, one) in &by_name {
+        for server in &one.servers {
+            let labels = [("upstream", *upstream), ("server", &*server.name)];
+            text.value(name, &labels, server.failed_checks);
+        }
+    }
 }
 
 fn of_process(text: &mut Text, process: &Process) {

@@ -20,6 +20,9 @@
 //! back.
 //!
 //! Clients cannot put a server out as long as it answers others: requests that fail have to follow each other.
+//!
+//! With [checks](super::checks), a server is also out after a number of consecutive checks that failed, and a server that is
+//! out, for whatever reason, gets no request before a check passed. Then one request tries it, as above.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -58,6 +61,8 @@ enum Health {
     Out(Duration),
     /// A request tries it, and no other before this time.
     Trial(Duration),
+    /// No request before a check passed.
+    Failing,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +72,8 @@ struct Server {
     failures: u32,
     /// How often it was put out, or a trial had no outcome in time, since its last response.
     outs: u32,
+    /// Consecutive checks that failed.
+    failed_checks: u32,
     health: Health,
 }
 
@@ -74,6 +81,8 @@ struct Server {
 #[derive(Debug)]
 struct State {
     servers: Vec<Server>,
+    /// Whether servers are checked, so that no request tries one that is out before a check passed.
+    is_checked: bool,
     /// The server whose turn it is.
     next: usize,
     random: SplitMix64,
@@ -87,15 +96,17 @@ impl Server {
 }
 
 impl State {
-    fn new(count: usize, seed: u64) -> Self {
+    fn new(count: usize, seed: u64, is_checked: bool) -> Self {
         let server = Server {
             outstanding: 0,
             failures: 0,
             outs: 0,
+            failed_checks: 0,
             health: Health::Up,
         };
         Self {
             servers: vec![server; count.max(1)],
+            is_checked,
             next: 0,
             random: SplitMix64::new(seed),
         }
@@ -110,7 +121,7 @@ impl State {
     /// that is up or due for a trial, or, with `may_be_out`, none at all.
     fn choose(&mut self, now: Duration, tried: Tried, may_be_out: bool) -> Option<(usize, bool)> {
         let is_due = |server: &Server| match server.health {
-            Health::Up => false,
+            Health::Up | Health::Failing => false,
             Health::Out(until) | Health::Trial(until) => until <= now,
         };
         let count = self.servers.len();
@@ -159,7 +170,28 @@ impl State {
     /// The server has responded.
     fn succeed(&mut self, index: usize) {
         let server = &mut self.servers[index];
-        (server.failures, server.outs, server.health) = (0, 0, Health::Up);
+        (server.failures, server.outs) = (0, 0);
+        // While all servers are failing, they get requests: their responses do not bring one back before the others.
+        if server.health != Health::Failing {
+            server.health = Health::Up;
+        }
+    }
+
+    /// A check ended; `failures_max` consecutive ones that failed put the server out.
+    fn check(&mut self, index: usize, has_passed: bool, failures_max: u32, now: Duration) {
+        let server = &mut self.servers[index];
+        if !has_passed {
+            server.failed_checks = server.failed_checks.saturating_add(1);
+            if server.failed_checks >= failures_max {
+                server.health = Health::Failing;
+            }
+            return;
+        }
+        server.failed_checks = 0;
+        if server.health == Health::Failing {
+            // The next request tries it.
+            server.health = Health::Out(now);
+        }
     }
 
     /// A request failed without a response; `is_connect` if there was no connection.
@@ -170,12 +202,16 @@ impl State {
             Health::Up => is_connect || server.failures >= FAILURES_MAX,
             Health::Trial(_) => true,
             // It was sent before, or while all servers were out.
-            Health::Out(_) => false,
+            Health::Out(_) | Health::Failing => false,
         };
         if is_out {
             let longest = server.span();
             server.outs = server.outs.saturating_add(1);
             server.failures = 0;
+            if self.is_checked {
+                server.health = Health::Failing;
+                return;
+            }
             let part = self.random.number() as u32;
             let span = longest.saturating_sub(longest / 2 * (part >> 16) / (1 << 16));
             self.servers[index].health = Health::Out(now + span);
@@ -187,17 +223,32 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Balance {
     began: Instant,
-    /// `None` for one server, which is never out.
+    /// `None` for one server that is not checked: it gets all requests.
     state: Option<Mutex<State>>,
 }
 
 impl Balance {
     /// To be called in the context of the runtime whose time counts.
-    pub(super) fn new(count: usize, seed: u64) -> Arc<Self> {
+    pub(super) fn new(count: usize, seed: u64, is_checked: bool) -> Arc<Self> {
+        let has_state = count > 1 || is_checked;
         Arc::new(Self {
             began: Instant::now(),
-            state: (count > 1).then(|| Mutex::new(State::new(count, seed))),
+            state: has_state.then(|| Mutex::new(State::new(count, seed, is_checked))),
         })
+    }
+
+    /// A check of this server ended; `failures_max` consecutive ones that failed put it out.
+    pub(super) fn check(&self, server: usize, has_passed: bool, failures_max: u32) {
+        if let Some(mut state) = self.state() {
+            state.check(server, has_passed, failures_max, self.began.elapsed());
+        }
+    }
+
+    /// Whether each server receives requests; empty for one server that is not checked.
+    pub(super) fn up(&self) -> Vec<bool> {
+        let state = self.state();
+        let servers = state.iter().flat_map(|state| &state.servers);
+        servers.map(|it| it.health == Health::Up).collect()
     }
 
     fn state(&self) -> Option<MutexGuard<'_, State>> {

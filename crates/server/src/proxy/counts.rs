@@ -41,9 +41,25 @@ pub(super) struct Counts {
     connect: times::Counts,
     errors: [AtomicU64; ERRORS.len()],
     retries: AtomicU64,
+    /// For each server, checks that failed.
+    failed_checks: Box<[AtomicU64]>,
 }
 
 impl Counts {
+    /// For this number of servers.
+    pub(super) fn new(servers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            failed_checks: (0..servers).map(|_| AtomicU64::new(0)).collect(),
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn on_check(&self, server: usize, has_passed: bool) {
+        if let Some(count) = self.failed_checks.get(server).filter(|_| !has_passed) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn on_connected(&self, took: Duration) {
         self.connect.add(took);
     }
@@ -97,6 +113,8 @@ pub struct UpstreamCounts {
     pub(super) counts: Arc<Counts>,
     /// The number of connections that are kept.
     pub(super) kept: Arc<dyn Fn() -> usize + Send + Sync>,
+    /// The servers, and whether each receives requests.
+    pub(super) servers: Arc<dyn Fn() -> Vec<(String, bool)> + Send + Sync>,
 }
 
 impl fmt::Debug for UpstreamCounts {
@@ -120,6 +138,19 @@ pub struct UpstreamStatistics {
     pub retries: u64,
     /// Open connections that are kept for requests: idle ones, and over HTTP/2 those in use.
     pub kept: usize,
+    /// Its servers, if there are several, or if they are checked.
+    pub servers: Vec<ServerStatistics>,
+}
+
+/// Health of a server of an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerStatistics {
+    /// Its URL.
+    pub name: String,
+    /// Whether it receives requests.
+    pub is_up: bool,
+    /// Checks that failed.
+    pub failed_checks: u64,
 }
 
 impl UpstreamCounts {
@@ -138,6 +169,15 @@ impl UpstreamCounts {
                 .collect(),
             retries: of(&counts.retries),
             kept: (self.kept)(),
+            servers: (self.servers)()
+                .into_iter()
+                .zip(&counts.failed_checks)
+                .map(|((name, is_up), failed)| ServerStatistics {
+                    name,
+                    is_up,
+                    failed_checks: of(failed),
+                })
+                .collect(),
         }
     }
 }
@@ -152,5 +192,9 @@ impl UpstreamStatistics {
         }
         self.retries += other.retries;
         self.kept += other.kept;
+        for (sum, more) in self.servers.iter_mut().zip(&other.servers) {
+            sum.is_up &= more.is_up;
+            sum.failed_checks += more.failed_checks;
+        }
     }
 }

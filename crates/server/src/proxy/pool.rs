@@ -99,7 +99,7 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
 
 /// Opens connections in place of sockets.
-type Connect = Box<dyn Fn(&Server) -> io::Result<Box<dyn Transport>> + Send + Sync>;
+pub(super) type Connect = Box<dyn Fn(&Server) -> io::Result<Box<dyn Transport>> + Send + Sync>;
 
 /// What the connections of all threads to all servers of an upstream have in common.
 pub(super) struct Connector {
@@ -116,6 +116,23 @@ pub(super) struct Connector {
 }
 
 impl Connector {
+    pub(super) fn new(
+        upstream: Upstream,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        limits: Limits,
+        connect: Option<Connect>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            counts: Counts::new(upstream.servers.len()),
+            upstream: Arc::new(upstream),
+            tls,
+            limits,
+            connect,
+            idle: Arc::default(),
+            http2: Arc::default(),
+        })
+    }
+
     /// The number of connections that are kept for requests.
     pub(super) fn kept(&self) -> usize {
         self.idle.load(Ordering::Relaxed) + self.http2.load(Ordering::Relaxed)
@@ -371,6 +388,20 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Whether the server answers this request, which has no body, on a new connection with a status of 2xx or 3xx. The
+    /// connection is closed with what it has sent of a body.
+    pub(super) async fn check(self: &Arc<Self>, head: &http::request::Parts) -> bool {
+        let Ok(connection) = self.try_connect().await else {
+            return false;
+        };
+        let request = Request::from_parts(head.clone(), Upload::empty().attempt());
+        let answered = self.send_over(connection, true, request).await;
+        answered.is_ok_and(|(response, _)| {
+            let status = response.status();
+            status.is_success() || status.is_redirection()
+        })
     }
 
     /// A connection, and whether it was opened for this request.

@@ -20,6 +20,7 @@ fn upstream_urls_are_parsed_and_validated() {
         servers: vec![tcp("::1", 8080)],
         base: "/app".into(),
         takes_underscores: false,
+        checks: None,
     };
     assert_eq!(upstream("http://[::1]:8080/app/"), expected);
     let secure = upstream("https://example.com");

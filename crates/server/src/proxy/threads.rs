@@ -144,6 +144,11 @@ impl Threads {
         }
     }
 
+    /// The first of the proxy's own threads.
+    pub(super) fn own(&self) -> &Arc<Local> {
+        &self.own[0]
+    }
+
     /// The thread for a request that the present one has received.
     pub(super) fn local(&self) -> Arc<Local> {
         if let Some(new_pools) = &self.new_pools

@@ -1,6 +1,8 @@
 //! The upstream: one server, or several that are equal, as URLs.
 
-use std::{fmt, os::unix::net::SocketAddr, path::PathBuf};
+use std::{fmt, os::unix::net::SocketAddr, path::PathBuf, time::Duration};
+
+use http::uri::PathAndQuery;
 
 /// The most servers of an upstream.
 pub const SERVERS_MAX: usize = 32;
@@ -18,6 +20,21 @@ pub struct Upstream {
     pub base: String,
     /// Whether fields with `_` in their names are forwarded. CGI and its successors read `_` as `-`.
     pub takes_underscores: bool,
+    /// The requests that check the servers. Default: none.
+    pub checks: Option<Checks>,
+}
+
+/// Requests that check whether servers work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// The path of the requests, with a query if it has one.
+    pub path: PathAndQuery,
+    /// The time from the end of a check to the start of the next.
+    pub interval: Duration,
+    /// Time limit of a check, with the time to connect.
+    pub timeout: Duration,
+    /// Consecutive checks that failed, after which a server gets no requests.
+    pub failures_max: u32,
 }
 
 /// Where a server listens.
@@ -43,7 +60,20 @@ impl Upstream {
         }
     }
 
-    fn authority_of(&self, host: &str, port: u16) -> String {
+    /// The URL of a server, without the path.
+    pub(super) fn name_of(&self, server: &Server) -> String {
+        let scheme = match (self.is_secure, self.is_h2c) {
+            (true, _) => "https",
+            (false, true) => "h2c",
+            (false, false) => "http",
+        };
+        match server {
+            Server::Tcp { host, port } => format!("{scheme}://{}", self.authority_of(host, *port)),
+            Server::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    pub(super) fn authority_of(&self, host: &str, port: u16) -> String {
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {
@@ -59,20 +89,9 @@ impl Upstream {
 /// The URLs, as they are parsed.
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match (self.is_secure, self.is_h2c) {
-            (true, _) => "https",
-            (false, true) => "h2c",
-            (false, false) => "http",
-        };
         for (at, server) in self.servers.iter().enumerate() {
             f.write_str(if at > 0 { "," } else { "" })?;
-            match server {
-                Server::Tcp { host, port } => {
-                    let authority = self.authority_of(host, *port);
-                    write!(f, "{scheme}://{authority}{}", self.base)?;
-                }
-                Server::Unix(path) => write!(f, "unix:{}", path.display())?,
-            }
+            write!(f, "{}{}", self.name_of(server), self.base)?;
         }
         Ok(())
     }
@@ -135,6 +154,7 @@ fn one(text: &str) -> Result<Upstream, UpstreamError> {
         servers: vec![server],
         base: base.trim_end_matches('/').to_owned(),
         takes_underscores: false,
+        checks: None,
     };
     if let Some(path) = text.strip_prefix("unix:") {
         if !path.starts_with('/') {

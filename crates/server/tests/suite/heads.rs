@@ -31,7 +31,7 @@ struct Received {
     has_only_head: bool,
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -45,7 +45,7 @@ fn texts(fields: &HeaderMap, name: &str) -> Vec<String> {
         .collect()
 }
 
-async fn connect(serving: &Serving) -> h2::client::SendRequest<Bytes> {
+pub(crate) async fn connect(serving: &Serving) -> h2::client::SendRequest<Bytes> {
     let mut tls = (*serving.client(rustls::ALL_VERSIONS)).clone();
     tls.alpn_protocols = vec![b"h2".to_vec()];
     let stream = tokio::net::TcpStream::connect(serving.address()).await;

@@ -6,6 +6,7 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
+mod checks;
 mod counting;
 mod expect;
 mod floods;
@@ -25,6 +26,7 @@ mod routes;
 mod servers;
 mod serving;
 mod threads;
+mod timing;
 mod tunnels;
 mod upstream;
 mod windows;

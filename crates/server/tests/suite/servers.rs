@@ -16,7 +16,7 @@ use lastbyte_server::{
     Handler, HandlerResponse, Peer, Version,
     budget::{self, Budget},
     exchange::{Channels, Piece, ResponsePart, exchange},
-    proxy::{Limits, Proxy, Server},
+    proxy::{Checks, Limits, Proxy, Server, Upstream, UpstreamStatistics},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
@@ -27,9 +27,12 @@ use tokio::{
 
 use crate::{proxy::front_of, serving::Folder};
 
+/// The path of checks.
+pub(crate) const CHECK: &str = "/healthz";
+
 /// What a server does.
 #[derive(Clone, Default)]
-enum Conduct {
+pub(crate) enum Conduct {
     #[default]
     Answers,
     /// As `Answers`, once as many requests are there as wait for each other.
@@ -42,16 +45,23 @@ enum Conduct {
     IsSilent,
     /// Closes connections instead of answering.
     Closes,
+    /// As `Closes`, and answers checks.
+    LooksWell,
+    /// As `Answers`, and answers checks with 503.
+    LooksIll,
+    /// As `Answers`, and answers checks with a body without end.
+    Floods,
 }
 
 /// A server, and what it has seen.
 #[derive(Default)]
-struct Behind {
+pub(crate) struct Behind {
     conduct: Conduct,
     /// Connections that it was asked for, and those that are open.
-    connects: usize,
-    open: usize,
-    requests: usize,
+    pub(crate) connects: usize,
+    pub(crate) open: usize,
+    pub(crate) requests: usize,
+    pub(crate) checks: usize,
 }
 
 type Servers = Arc<Mutex<Vec<Behind>>>;
@@ -64,10 +74,15 @@ async fn serve(servers: Servers, index: usize, mut stream: DuplexStream) {
         if !head.ends_with(b"\r\n\r\n") {
             continue;
         }
+        let is_check = head.starts_with(format!("GET {CHECK} ").as_bytes());
         head.clear();
         let conduct = {
             let server = &mut servers.lock().expect("no panic")[index];
-            server.requests += 1;
+            *if is_check {
+                &mut server.checks
+            } else {
+                &mut server.requests
+            } += 1;
             server.conduct.clone()
         };
         let answer: &[u8] = match conduct {
@@ -75,7 +90,21 @@ async fn serve(servers: Servers, index: usize, mut stream: DuplexStream) {
                 barrier.wait().await;
                 b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
             }
-            Conduct::Answers => b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+            Conduct::Floods if is_check => {
+                let begun = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+                let mut flood = begun.is_ok();
+                while flood {
+                    flood = stream.write_all(&[b'x'; 1 << 10]).await.is_ok();
+                }
+                break;
+            }
+            Conduct::LooksIll if is_check => {
+                b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
+            }
+            Conduct::LooksWell if !is_check => break,
+            Conduct::Answers | Conduct::LooksWell | Conduct::LooksIll | Conduct::Floods => {
+                b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+            }
             Conduct::Fails => b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n",
             Conduct::IsSilent => continue,
             Conduct::Closes | Conduct::Refuses => break,
@@ -87,7 +116,7 @@ async fn serve(servers: Servers, index: usize, mut stream: DuplexStream) {
     servers.lock().expect("no panic")[index].open -= 1;
 }
 
-struct Scene {
+pub(crate) struct Scene {
     runtime: Runtime,
     proxy: Proxy,
     servers: Servers,
@@ -95,6 +124,10 @@ struct Scene {
 
 impl Scene {
     fn new(count: u16) -> Self {
+        Self::checked(count, None)
+    }
+
+    pub(crate) fn checked(count: u16, checks: Option<Checks>) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -106,7 +139,8 @@ impl Scene {
         let urls: Vec<_> = (0..count)
             .map(|it| format!("http://upstream:{it}"))
             .collect();
-        let upstream = urls.join(",").parse().expect("servers");
+        let mut upstream: Upstream = urls.join(",").parse().expect("servers");
+        upstream.checks = checks;
         servers
             .lock()
             .expect("no panic")
@@ -123,11 +157,11 @@ impl Scene {
         }
     }
 
-    fn conduct(&self, index: usize, conduct: Conduct) {
+    pub(crate) fn conduct(&self, index: usize, conduct: Conduct) {
         self.servers.lock().expect("no panic")[index].conduct = conduct;
     }
 
-    fn seen<T>(&self, of: impl Fn(&Behind) -> T) -> Vec<T> {
+    pub(crate) fn seen<T>(&self, of: impl Fn(&Behind) -> T) -> Vec<T> {
         self.servers
             .lock()
             .expect("no panic")
@@ -175,7 +209,7 @@ impl Scene {
     }
 
     /// The statuses of requests that follow each other, with a pause after each.
-    fn statuses(&self, method: &str, count: usize, pause: Duration) -> Vec<u16> {
+    pub(crate) fn statuses(&self, method: &str, count: usize, pause: Duration) -> Vec<u16> {
         let one = |_| {
             let status = self.ask(method).status();
             self.pass(pause);
@@ -185,8 +219,29 @@ impl Scene {
     }
 
     /// Lets this much virtual time pass: the clock is paused, and moves when no task can run.
-    fn pass(&self, span: Duration) {
+    pub(crate) fn pass(&self, span: Duration) {
         self.runtime.block_on(async { time::sleep(span).await });
+    }
+
+    pub(crate) fn statistics(&self) -> UpstreamStatistics {
+        self.proxy.counts().read()
+    }
+
+    /// Ends the proxy, and lets this much time pass. Returns the number of checks before and after.
+    pub(crate) fn end_proxy(self, span: Duration) -> [usize; 2] {
+        let Self {
+            runtime,
+            proxy,
+            servers,
+        } = self;
+        drop(proxy);
+        let count = || -> usize {
+            let servers = servers.lock().expect("no panic");
+            servers.iter().map(|it| it.checks).sum()
+        };
+        let before = count();
+        runtime.block_on(async { time::sleep(span).await });
+        [before, count()]
     }
 
     fn now(&self) -> Instant {
@@ -212,7 +267,7 @@ fn connect(servers: &Servers, runtime: &Handle, server: &Server) -> io::Result<D
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-fn count(statuses: &[u16], status: u16) -> usize {
+pub(crate) fn count(statuses: &[u16], status: u16) -> usize {
     statuses.iter().filter(|it| **it == status).count()
 }
 

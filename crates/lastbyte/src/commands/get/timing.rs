@@ -262,8 +262,8 @@ fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
     cells.into_iter().collect()
 }
 
-/// The statistics of all rounds, by name.
-fn columns(rounds: &[Round]) -> [(&'static str, Vec<f64>); 3] {
+/// The statistics of all rounds, by name. Of lookups, those that were made.
+fn columns(rounds: &[Round]) -> Vec<(&'static str, Vec<f64>)> {
     let mut connect = Vec::new();
     let mut first_byte = Vec::new();
     let mut total = Vec::new();
@@ -278,7 +278,18 @@ fn columns(rounds: &[Round]) -> [(&'static str, Vec<f64>); 3] {
             total.push(millis(parts.total));
         }
     }
-    let mut columns = [("connect", connect), ("TTFB", first_byte), ("total", total)];
+    let lookups = |of: fn(&Lookup) -> Option<Time>| {
+        let all = rounds.iter().flat_map(|round| &round.report.lookups);
+        all.filter_map(|lookup| Some(millis(of(lookup)?.since(lookup.start))))
+            .collect::<Vec<f64>>()
+    };
+    let mut columns = vec![
+        ("A", lookups(|lookup| Some(lookup.a.as_ref()?.at))),
+        ("AAAA", lookups(|lookup| Some(lookup.aaaa.as_ref()?.at))),
+        ("HTTPS", lookups(|lookup| Some(lookup.https.as_ref()?.at))),
+    ];
+    columns.retain(|(_, figures)| !figures.is_empty());
+    columns.extend([("connect", connect), ("TTFB", first_byte), ("total", total)]);
     for (_, figures) in &mut columns {
         figures.sort_by(f64::total_cmp);
     }

@@ -16,8 +16,9 @@ use lastbyte_server::{
     Sites, Versions,
     access::Format,
     budget,
-    proxy::{self, Upstream},
+    proxy::{self, Checks, Upstream},
     routes::{Place, PlaceError},
+    server_timing::Asks,
     tcp,
 };
 use lastbyte_units as units;
@@ -25,7 +26,7 @@ use lastbyte_wire::packet::Version;
 
 use super::{
     descriptors,
-    route::{ROUTES_MAX, Route, hint},
+    route::{HealthPath, ROUTES_MAX, Route, health, hint},
 };
 use crate::{
     commands::values::{self, Aead},
@@ -203,6 +204,11 @@ pub(crate) struct Arguments {
     /// Some clients of HTTP/1.1 take a 103 for the response (RFC 8297 §3).
     #[arg(long, help_heading = "Site", hide = true)]
     pub(super) http1_hints: bool,
+    /// Responses with `Server-Timing`: `all`, or of requests with a field: 'x-timing: 4711'
+    ///
+    /// It has the time until the header of the response in milliseconds, that of the upstream server, and the route.
+    #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = server_timing, hide = true)]
+    pub(super) server_timing: Option<Asks>,
     /// Forward all requests to this upstream server
     ///
     /// `http://127.0.0.1:8080`, `https://…`, `h2c://…` for HTTP/2 without TLS, or `unix:/run/app.sock`; several with commas between them.
@@ -233,6 +239,20 @@ pub(crate) struct Arguments {
     /// Many applications read `_` as `-`.
     #[arg(long, help_heading = "Proxy", hide = true)]
     pub(super) proxy_underscores: bool,
+    /// Path of GET requests that check upstream servers: `/healthz`, or of a route, `/api=/healthz`
+    ///
+    /// A status of 2xx or 3xx passes; a server that is out gets no request before that. Repeatable.
+    #[arg(long, value_name = "PATH", value_parser = health, help_heading = "Proxy", hide = true)]
+    proxy_health: Vec<HealthPath>,
+    /// Time from the end of a check to the next; at least 1s
+    #[arg(long, value_name = "INTERVAL", default_value = "5s", value_parser = values::interval, help_heading = "Proxy", hide = true)]
+    proxy_health_interval: Duration,
+    /// Time limit of a check, with the time to connect
+    #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = values::time_limit, help_heading = "Proxy", hide = true)]
+    proxy_health_timeout: Duration,
+    /// Consecutive checks that failed after which a server gets no requests
+    #[arg(long, value_name = "N", default_value = "2", value_parser = values::count::<u32>(1..=100), help_heading = "Proxy", hide = true)]
+    proxy_health_failures: u32,
     /// Lifetime of the Alt-Svc advertisement of HTTP/3; 0s to disable it
     #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
     pub(super) alt_svc: Duration,
@@ -472,6 +492,17 @@ fn field(text: &str) -> Result<(String, String), String> {
     Ok((name, value.to_owned()))
 }
 
+/// Parses `all`, or a header field.
+fn server_timing(text: &str) -> Result<Asks, String> {
+    match text {
+        "all" => Ok(Asks::All),
+        _ => match field(text)? {
+            (_, value) if value.is_empty() => Err("no value (expected `name: value`)".into()),
+            (name, value) => Ok(Asks::Field(name, value)),
+        },
+    }
+}
+
 impl Arguments {
     /// Checks that there is one certificate.
     pub(super) fn validate_certificate(&self) -> Result<(), Failure> {
@@ -564,6 +595,7 @@ impl Arguments {
             ("route", self.route.len()),
             ("hint", self.hint.len()),
             ("site", self.site.len()),
+            ("proxy-health", self.proxy_health.len()),
         ] {
             if count > ROUTES_MAX {
                 return Err(Failure::Usage(format!(
@@ -573,7 +605,14 @@ impl Arguments {
         }
         let routes: Vec<&Place> = self.route.iter().map(|it| &it.place).collect();
         let sites: Vec<&Place> = self.site.iter().filter_map(|it| it.0.as_ref()).collect();
-        for (name, places) in [("route", routes), ("site", sites)] {
+        let checked = self.proxy_health.iter().filter_map(|it| it.0.as_ref());
+        let checked: Vec<&Place> = checked.collect();
+        self.validate_health(&checked)?;
+        for (name, places) in [
+            ("route", routes),
+            ("site", sites),
+            ("proxy-health", checked),
+        ] {
             let mut rest = places.as_slice();
             while let [place, others @ ..] = rest {
                 if others.contains(place) {
@@ -588,6 +627,40 @@ impl Arguments {
             return wrong("--pages requires a port other than 0 in --listen: pages contain it");
         }
         Ok(())
+    }
+
+    /// Checks that each path of health checks belongs to an upstream.
+    fn validate_health(&self, places: &[&Place]) -> Result<(), Failure> {
+        let wrong = |text: String| Err(Failure::Usage(format!("`proxy-health`: {text}")));
+        if self.proxy_health.len() > places.len() + 1 {
+            return wrong("two paths without a place (expected one; others as PLACE=PATH)".into());
+        }
+        let is_upstream = |place: &Place| {
+            let mut routes = self.route.iter();
+            routes.any(|route| route.place == *place && route.upstream().is_some())
+        };
+        if let Some(place) = places.iter().find(|place| !is_upstream(place)) {
+            return wrong(format!("`{place}` is no route to an upstream server"));
+        }
+        if !self.proxy_health.is_empty() && self.upstreams().next().is_none() {
+            return wrong("there is no upstream server (expected `proxy` or `route`)".into());
+        }
+        Ok(())
+    }
+
+    /// The health checks of the upstream of a route, or of `--proxy`.
+    pub(super) fn checks(&self, place: Option<&Place>) -> Option<Checks> {
+        let of = |place: Option<&Place>| {
+            let mut paths = self.proxy_health.iter();
+            paths.find(|(of, _)| of.as_ref() == place)
+        };
+        let (_, path) = of(place).or_else(|| of(None))?;
+        Some(Checks {
+            path: path.clone(),
+            interval: self.proxy_health_interval,
+            timeout: self.proxy_health_timeout,
+            failures_max: self.proxy_health_failures,
+        })
     }
 
     /// The names of the sites.

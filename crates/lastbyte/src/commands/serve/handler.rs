@@ -8,7 +8,8 @@ use lastbyte_quic::crypto::AeadProvider;
 use lastbyte_server::{
     Handler, Site,
     proxy::{Proxy, Upstream, UpstreamCounts},
-    routes::{Hints, Routes},
+    routes::{Hints, Place, Routes},
+    server_timing::ServerTiming,
     sink::{Sink, UPLOAD_LEN_MAX},
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
@@ -31,7 +32,7 @@ pub(super) fn handler(
         counts: RefCell::default(),
     };
     let mut handler: Arc<dyn Handler> = match (&arguments.proxy, &arguments.pages) {
-        (Some(upstream), _) => parts.proxy(upstream)?,
+        (Some(upstream), _) => parts.proxy(upstream, None)?,
         (None, Some(corpus)) => {
             let port = arguments.listen.port();
             let mut replay = Replay::open(corpus, port, arguments.header.clone())?;
@@ -53,7 +54,7 @@ pub(super) fn handler(
         let routes = arguments.route.iter().map(|route| {
             let handler = match &route.target {
                 Target::Directory(path) => parts.site(Some(path), false)?,
-                Target::Upstream(upstream) => parts.proxy(upstream)?,
+                Target::Upstream(upstream) => parts.proxy(upstream, Some(&route.place))?,
                 Target::Generated => parts.site(None, true)?,
                 Target::Sink => Arc::new(Sink::new(UPLOAD_LEN_MAX)),
             };
@@ -66,6 +67,9 @@ pub(super) fn handler(
     }
     if !arguments.hint.is_empty() {
         handler = Arc::new(Hints::new(arguments.hint.iter().cloned(), handler));
+    }
+    if let Some(asks) = &arguments.server_timing {
+        handler = Arc::new(ServerTiming::new(asks.clone(), handler));
     }
     Ok((handler, parts.counts.into_inner()))
 }
@@ -86,7 +90,12 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn proxy(&self, upstream: &Upstream) -> Result<Arc<dyn Handler>, Failure> {
+    /// The servers of a route, or of `--proxy`.
+    fn proxy(
+        &self,
+        upstream: &Upstream,
+        place: Option<&Place>,
+    ) -> Result<Arc<dyn Handler>, Failure> {
         let arguments = self.arguments;
         let tls = if upstream.is_secure {
             Some(proxy_tls(arguments, self.aead)?)
@@ -99,6 +108,7 @@ impl Parts<'_> {
             .map_or(1, NonZeroUsize::get);
         let mut upstream = upstream.clone();
         upstream.takes_underscores = arguments.proxy_underscores;
+        upstream.checks = arguments.checks(place);
         let share = self
             .descriptors
             .map(|limit| limit / self.upstreams.max(1) as u64);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lastbyte_server::{
-    proxy::{Upstream, UpstreamError},
+    proxy::{PathAndQuery, Upstream, UpstreamError},
     routes::{Place, PlaceError},
 };
 
@@ -73,6 +73,27 @@ impl FromStr for Route {
         };
         Ok(Self { place, target })
     }
+}
+
+/// The path of health checks, and whose: without a place, of all upstream servers that have no other.
+pub(super) type HealthPath = (Option<Place>, PathAndQuery);
+
+/// `PATH`, or `PLACE=PATH`.
+pub(super) fn health(text: &str) -> Result<HealthPath, String> {
+    let (place, path) = match text.split_once("=/") {
+        Some((place, _)) => (Some(place), &text[place.len() + 1..]),
+        None => (None, text),
+    };
+    let place = place.map(str::parse).transpose();
+    let place = place.map_err(|error: PlaceError| error.to_string())?;
+    let parsed = path.parse().ok().filter(|_| path.starts_with('/'));
+    let path = parsed.ok_or_else(|| {
+        format!(
+            "invalid path `{}` (expected `/healthz` or `/api=/healthz`)",
+            path.escape_debug()
+        )
+    })?;
+    Ok((place, path))
 }
 
 /// `PATH=LINK`.

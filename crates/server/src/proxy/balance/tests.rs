@@ -37,7 +37,7 @@ struct Scene {
 impl Scene {
     fn new(count: usize, seed: u64) -> Self {
         Self {
-            state: State::new(count, seed),
+            state: State::new(count, seed, false),
             models: vec![Model::default(); count],
             requests: Vec::new(),
             now: Duration::ZERO,
@@ -203,9 +203,9 @@ fn servers(state: &mut State, count: usize) -> Vec<usize> {
 
 #[test]
 fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
-    let mut state = State::new(3, 1);
+    let mut state = State::new(3, 1, false);
     assert_eq!(servers(&mut state, 6), [0, 1, 2, 0, 1, 2]);
-    let mut state = State::new(3, 1);
+    let mut state = State::new(3, 1, false);
     state.servers[1].outstanding = 100;
     let chosen = servers(&mut state, 60);
     let share = chosen.iter().filter(|server| **server == 1).count();
@@ -217,7 +217,7 @@ fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
 
 #[test]
 fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
-    let mut state = State::new(2, 7);
+    let mut state = State::new(2, 7, false);
     let (mut now, mut tried) = (Duration::ZERO, Tried::default());
     tried.add(1);
     let mut spans = Vec::new();
@@ -245,7 +245,7 @@ fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
 /// A slow upload, or a response that the server holds back.
 #[test]
 fn a_trial_without_an_outcome_keeps_no_server_out() {
-    let mut state = State::new(2, 7);
+    let mut state = State::new(2, 7, false);
     let tried = Tried::default();
     state.fail(0, true, Duration::ZERO);
     let mut now = SECOND;
@@ -263,7 +263,7 @@ fn a_trial_without_an_outcome_keeps_no_server_out() {
 
 #[test]
 fn failures_among_responses_put_no_server_out() {
-    let mut state = State::new(2, 7);
+    let mut state = State::new(2, 7, false);
     for _ in 0..100 {
         for _ in 1..FAILURES_MAX {
             state.fail(0, false, Duration::ZERO);
@@ -275,7 +275,7 @@ fn failures_among_responses_put_no_server_out() {
 
 #[test]
 fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
-    let mut state = State::new(2, 1);
+    let mut state = State::new(2, 1, false);
     let choose = |state: &mut State| state.choose(Duration::ZERO, Tried::default(), false);
     assert_eq!(choose(&mut state), Some((0, false)));
     assert_eq!(choose(&mut state), Some((1, false)));
@@ -285,7 +285,7 @@ fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
 
 #[test]
 fn a_single_server_is_never_out() {
-    let balance = Balance::new(1, 1);
+    let balance = Balance::new(1, 1, false);
     for _ in 0..2 * FAILURES_MAX {
         balance.fail(0, true);
         let turn = balance.choose(Tried::default(), false);
@@ -294,4 +294,55 @@ fn a_single_server_is_never_out() {
     let mut tried = Tried::default();
     tried.add(0);
     assert!(balance.choose(tried, true).is_none());
+}
+
+/// A server that is out gets a request after a check passed, and no other until that has its response.
+#[test]
+fn a_checked_server_that_is_out_is_tried_once_after_each_check_that_passes() {
+    let mut state = State::new(2, 1, true);
+    let choose = |state: &mut State, now| state.choose(now, Tried::default(), true);
+    state.fail(0, true, SECOND);
+    for second in 1..1000 {
+        let chosen = choose(&mut state, SECOND * second);
+        assert_eq!(chosen, Some((1, false)), "no time brings it back");
+    }
+    let mut now = SECOND * 1000;
+    for _ in 0..5 {
+        state.check(0, true, 2, now);
+        assert_eq!(choose(&mut state, now), Some((0, true)), "the trial");
+        assert_eq!(choose(&mut state, now), Some((1, false)));
+        state.fail(0, false, now);
+        state.end(0, true, now);
+        assert_eq!(choose(&mut state, now), Some((1, false)));
+        now += SECOND;
+    }
+    state.check(0, true, 2, now);
+    assert_eq!(choose(&mut state, now), Some((0, true)));
+    state.succeed(0);
+    assert_eq!(state.servers[0].health, Health::Up);
+}
+
+#[test]
+fn consecutive_failed_checks_put_a_server_out_whatever_its_requests_do() {
+    let mut state = State::new(2, 1, true);
+    state.check(0, false, 2, SECOND);
+    state.check(0, true, 2, SECOND);
+    state.check(0, false, 2, SECOND);
+    assert_eq!(state.servers[0].health, Health::Up);
+    state.check(0, false, 2, SECOND);
+    state.succeed(0);
+    let chosen = |state: &mut State, tried| state.choose(SECOND, tried, true);
+    assert_eq!(chosen(&mut state, Tried::default()), Some((1, false)));
+    state.end(1, false, SECOND);
+    // While all are out, they get requests as if none was.
+    state.check(1, false, 1, SECOND);
+    let mut counts = [0, 0];
+    for _ in 0..4 {
+        let (server, is_trial) = chosen(&mut state, Tried::default()).expect("a server");
+        assert!(!is_trial);
+        counts[server] += 1;
+        state.succeed(server);
+        state.end(server, is_trial, SECOND);
+    }
+    assert_eq!(counts, [2, 2]);
 }

@@ -1,5 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
+use lastbyte_server::server_timing::Asks;
+
 use super::*;
 
 fn merged(text: &str, flags: &[&str]) -> Result<Arguments, String> {
@@ -297,7 +299,9 @@ fn keys_of_the_file_only_are_refused_on_the_command_line() {
         let key = key_of(arg).expect("a key");
         let mut words = vec![format!("--{key}")];
         if arg.get_action().takes_values() {
-            let valid = ["5s", "5", "5000", "70000", "2MiB", "gzip", "common"];
+            let valid = [
+                "5s", "5", "5000", "70000", "2MiB", "gzip", "common", "/path", "all",
+            ];
             let fits = valid.into_iter().find(|value| {
                 let flag = OsString::from(format!("--{key}={value}"));
                 command
@@ -324,6 +328,7 @@ fn time_limits_of_nothing_are_refused() {
     for key in [
         "proxy-connect-timeout",
         "proxy-timeout",
+        "proxy-health-timeout",
         "handshake-timeout",
         "head-timeout",
         "idle-timeout",
@@ -415,4 +420,57 @@ fn a_directory_is_never_an_option() {
         assert_eq!(arguments.directory, Some(expected), "{name}");
         assert!(!arguments.generated, "{name}");
     }
+}
+
+#[test]
+fn health_checks_are_those_of_the_route_or_of_all_upstreams() {
+    let routes = "route = [\"/api=http://a\", \"/b=http://b\", \"/up=sink\"]\n";
+    let with = |health: &str| merged(&format!("{routes}proxy-health = {health}"), &[]);
+    let place = |text: &str| text.parse().expect("a place");
+    let arguments = with("[\"/healthz?a=b\", \"/api=/status\"]").expect("keys");
+    assert!(arguments.validate().is_ok());
+    let path = |text: &str| arguments.checks(Some(&place(text))).expect("checks").path;
+    assert_eq!(
+        (path("/api").as_str(), path("/b").as_str()),
+        ("/status", "/healthz?a=b")
+    );
+    let checks = arguments.checks(None).expect("checks");
+    let seconds = Duration::from_secs;
+    assert_eq!(
+        (checks.interval, checks.timeout, checks.failures_max),
+        (seconds(5), seconds(2), 2)
+    );
+    let alone = with("[\"/api=/status\"]").expect("keys");
+    assert_eq!(alone.checks(Some(&place("/b"))), None);
+    for (health, expected) in [
+        ("[\"/a\", \"/b\"]", "two paths without a place"),
+        ("[\"/up=/a\"]", "`/up` is no route to an upstream server"),
+        ("[\"/c=/a\"]", "`/c` is no route"),
+        ("[\"/b=/a\", \"/b=/c\"]", "given twice"),
+    ] {
+        let wrong = with(health).expect("keys").validate();
+        assert!(
+            matches!(&wrong, Err(Failure::Usage(why)) if why.contains(expected)),
+            "{health}: {wrong:?}"
+        );
+    }
+    let wrong = merged("proxy-health = [\"/a\"]", &[])
+        .expect("keys")
+        .validate();
+    assert!(matches!(&wrong, Err(Failure::Usage(why)) if why.contains("no upstream server")));
+    for (text, expected) in [
+        ("proxy-health = [\"healthz\"]", "invalid path `healthz`"),
+        ("proxy-health = [\"/a b\"]", "invalid path `/a b`"),
+        ("proxy-health-interval = \"10ms\"", "expected at least 1s"),
+        ("proxy-health-failures = 0", "proxy-health-failures"),
+        ("server-timing = \"x-timing\"", "missing colon"),
+        ("server-timing = \"x-timing:\"", "no value"),
+    ] {
+        let wrong = merged(text, &[]).expect_err("it is wrong");
+        assert!(wrong.contains(expected), "{text}: {wrong}");
+    }
+    let asks = merged("server-timing = \"X-Timing: 4711\"", &[])
+        .expect("a key")
+        .server_timing;
+    assert_eq!(asks, Some(Asks::Field("x-timing".into(), "4711".into())));
 }
