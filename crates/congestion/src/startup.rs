@@ -69,7 +69,7 @@ pub use slow_start::SlowStart;
 
 use lastbyte_units::Time;
 
-use crate::{rtt::Rtt, sampler::RateSample, state::Phase};
+use crate::{rtt::Rtt, state::Phase};
 
 /// A growth rule for the first slow start. See the [module](self) for an example.
 pub trait Startup: fmt::Debug + Send {
@@ -93,12 +93,6 @@ pub trait Startup: fmt::Debug + Send {
     fn pacing_gain(&self) -> f64 {
         2.0
     }
-
-    /// Whether [`StartupAck::rate`] is wanted, which costs some instructions for each packet. Asked once, when the controller is
-    /// made.
-    fn samples_rate(&self) -> bool {
-        false
-    }
 }
 
 /// An ACK frame, as a startup sees it. The first loss and the first ECN-CE mark end startup before the rule receives their
@@ -115,9 +109,6 @@ pub struct StartupAck<'a> {
     pub sent: u64,
     /// Bytes in flight after this frame.
     pub in_flight: u64,
-    /// The delivery rate since the newest packet that this frame acknowledged was sent. `None` unless the rule
-    /// [asks for it](Startup::samples_rate), and if the frame acknowledges no packet in flight.
-    pub rate: Option<RateSample>,
     /// The congestion window, in bytes.
     pub window: u64,
     /// The send index ([`Receipt::send_index`](crate::Receipt::send_index)) of the latest packet acknowledged so far.

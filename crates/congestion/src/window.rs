@@ -58,7 +58,6 @@ use crate::{
         Sent, WINDOW_MAX,
     },
     rtt::Rtt,
-    sampler::DeliveryRateSampler,
     saved_path::SavedPath,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
@@ -87,8 +86,6 @@ pub struct WindowController {
     /// Bytes sent and acknowledged so far.
     sent: u64,
     delivered: u64,
-    /// For a startup that asks for it, while it lasts.
-    sampler: Option<Box<DeliveryRateSampler>>,
     recovery: Recovery,
     batch: Batch,
     is_app_limited: bool,
@@ -164,7 +161,6 @@ impl WindowController {
         Self {
             sent: 0,
             delivered: 0,
-            sampler: startup.samples_rate().then(Box::default),
             max_datagram_size,
             window,
             slow_start_threshold: u64::MAX,
@@ -219,7 +215,6 @@ impl WindowController {
     }
 
     fn note_startup_exit(&mut self, now: Time, rtt: &Rtt) {
-        self.sampler = None;
         self.statistics
             .exit_startup(now, self.window, rtt.latest_sample());
     }
@@ -410,15 +405,12 @@ impl WindowController {
     }
 
     fn grow_startup(&mut self, ack: &Ack<'_>, bytes: u64) {
-        let sampler = self.sampler.as_mut();
-        let rate = sampler.and_then(|sampler| sampler.take_sample(ack.rtt.min()));
         let growth = self.startup.on_ack(&StartupAck {
             now: ack.now,
             bytes,
             delivered: self.delivered,
             sent: self.sent,
             in_flight: ack.in_flight,
-            rate,
             window: self.window,
             largest_acked: self.largest_acked,
             next: self.next,
@@ -499,10 +491,7 @@ impl WindowController {
 impl Controller for WindowController {
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt {
         self.sent = self.sent.saturating_add(sent.bytes);
-        let receipt = match &mut self.sampler {
-            Some(sampler) => Receipt::with_delivery(self.next, sampler.on_sent(sent)),
-            None => Receipt::new(self.next),
-        };
+        let receipt = Receipt::new(self.next);
         self.next = self.next.saturating_add(1);
         self.is_app_limited = false;
         if let Some(max_flight) = &mut self.max_flight {
@@ -538,19 +527,13 @@ impl Controller for WindowController {
 
     fn on_app_limited(&mut self, now: Time, in_flight: u64) {
         self.is_app_limited = true;
-        if let Some(sampler) = &mut self.sampler {
-            sampler.on_app_limited(in_flight);
-        }
         if !self.is_window_in_use(in_flight) {
             self.avoidance.on_app_limited(now);
         }
     }
 
-    fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
+    fn on_packet_acked(&mut self, _: Time, packet: &Packet) {
         self.delivered = self.delivered.saturating_add(packet.bytes);
-        if let Some(sampler) = &mut self.sampler {
-            sampler.on_packet_acked(now, packet);
-        }
         let send_index = packet.receipt.send_index();
         let acked = if self.recovery.answers(send_index) {
             &mut self.batch.acked_before

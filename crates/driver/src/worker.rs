@@ -173,17 +173,6 @@ impl<A: Application> Worker<A> {
         self.engine.application()
     }
 
-    /// The endpoint.
-    pub const fn endpoint(&mut self) -> &mut Endpoint<A::Data> {
-        self.engine.endpoint()
-    }
-
-    /// The socket.
-    #[must_use]
-    pub const fn socket(&self) -> &Socket {
-        &self.socket
-    }
-
     /// The counters.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {

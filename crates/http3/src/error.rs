@@ -156,7 +156,4 @@ pub enum ReadError {
     /// The header has not arrived yet.
     #[error("the message's head has not arrived yet")]
     NoHead,
-    /// The message will not be completed.
-    #[error("{0}")]
-    Reset(StreamError),
 }

@@ -26,9 +26,8 @@ pub enum Body {
     Empty,
     /// All of a source, and then the message ends. It is read when packets are filled, and never held in memory.
     Source(Box<dyn lastbyte_quic::stream::Source>),
-    /// What the application passes to [`Connection::send`](crate::Connection::send) and
-    /// [`Connection::write`](crate::Connection::write), until [`Connection::finish`](crate::Connection::finish) or
-    /// [`Connection::trailers`](crate::Connection::trailers).
+    /// What the application passes to [`Connection::write`](crate::Connection::write), until
+    /// [`Connection::finish`](crate::Connection::finish) or [`Connection::trailers`](crate::Connection::trailers).
     Follows,
 }
 

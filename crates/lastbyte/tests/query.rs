@@ -191,36 +191,36 @@ fn bad_input_is_reported_and_other_files_are_read() {
         (
             "good absent good",
             "2",
-            "absent: No such file or directory\n",
+            "error: absent: No such file or directory\n",
         ),
         (
             "absent rows good",
             "90001",
-            "absent: No such file or directory\n",
+            "error: absent: No such file or directory\n",
         ),
         (
             "rows absent good",
             "90001",
-            "absent: No such file or directory\n",
+            "error: absent: No such file or directory\n",
         ),
         (
             "rows directory good",
             "90001",
-            "directory: Is a directory\n",
+            "error: directory: Is a directory\n",
         ),
         (
             "good latin1 good",
             "3",
-            "latin1: invalid UTF-8 in a string at line 2 column 7 (JSON::ParserError)\n",
+            "error: latin1: invalid UTF-8 in a string at line 2 column 7 (JSON::ParserError)\n",
         ),
         (
             "rows broken rows",
             "180001",
-            "broken: unexpected end of input at line 2 column 6 (JSON::ParserError)\n",
+            "error: broken: unexpected end of input at line 2 column 6 (JSON::ParserError)\n",
         ),
-        ("good head.gz rows", "90001", "head.gz: "),
-        ("rows cut.gz", "", "cut.gz: "),
-        ("good binary", "1", "binary: unexpected character"),
+        ("good head.gz rows", "90001", "error: head.gz: "),
+        ("rows cut.gz", "", "error: cut.gz: "),
+        ("good binary", "1", "error: binary: unexpected character"),
     ] {
         let (stdout, stderr, exit) = run_with_threads(&folder, &format!("QUERY 'count()' {files}"));
         if !out.is_empty() {
@@ -264,7 +264,7 @@ fn standard_input_has_a_name() {
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         assert_eq!(text, format!("[\"{name}\",1]\n"), "{command}");
         let errors = String::from_utf8(output.stderr).expect("UTF-8");
-        assert!(errors.starts_with(&format!("{name}: ")), "{errors}");
+        assert!(errors.starts_with(&format!("error: {name}: ")), "{errors}");
     }
 }
 
@@ -434,7 +434,7 @@ fn parquet_files_have_the_records_of_the_results() {
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("no records"));
     let output = shell(&folder, "lastbyte query -o parquet _ log > /dev/full");
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("cannot write"));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write"));
     // A reader that ends early is not an error: the file is larger than a pipe.
     let query = "seq 200000 | lastbyte query -o parquet _";
     let (_, errors) = run_once(&folder, &format!("{{ {query}; echo $? >&2; }} | head -c 4"));
@@ -716,7 +716,7 @@ fn results_before_an_error_are_printed_and_none_after() {
     assert_eq!(stdout.lines().count(), 70_000);
     assert_eq!(
         stderr,
-        "divided by 0 (ZeroDivisionError) at rows:70001, stage 0\n"
+        "error: divided by 0 (ZeroDivisionError) at rows:70001, stage 0\n"
     );
     assert_eq!(exit, Some(1));
     let (stdout, ..) = run_with_threads(
@@ -743,7 +743,7 @@ fn a_closed_pipe_ends_silently_and_a_full_disk_is_an_error() {
             let (_, stderr, exit) =
                 run_with_threads(&folder, &format!("QUERY '{query}' rows > /dev/full"));
             assert!(
-                stderr.starts_with("cannot write: No space left"),
+                stderr.starts_with("error: cannot write: No space left"),
                 "{stderr}"
             );
             assert_eq!(exit, Some(1));

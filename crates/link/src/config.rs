@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::{
-    BlackHole, BurstLength, Capacity, Contention, Departure, FqCoDel, Jitter, Loss, PathChange,
-    Policer, Queue, Rate, Reordering, Spacing, WakeUp,
+    BlackHole, Capacity, Contention, Departure, FqCoDel, Jitter, Loss, PathChange, Policer, Queue,
+    Rate, Reordering, Spacing, WakeUp,
 };
 
 /// The maximum number of hops of a link.
@@ -164,13 +164,7 @@ fn check_loss(loss: &Loss) -> Result<(), ConfigError> {
         Loss::Packets(_) => Ok(()),
         Loss::Bursts(bursts) => {
             check_spacing("loss.spacing", bursts.spacing)?;
-            probability("loss.probability", bursts.probability)?;
-            match bursts.length {
-                BurstLength::Random(mean) if !(mean.is_finite() && mean >= 1.0) => {
-                    Err(ConfigError::BurstLength { mean })
-                }
-                _ => Ok(()),
-            }
+            probability("loss.probability", bursts.probability)
         }
     }
 }
@@ -224,12 +218,6 @@ pub enum ConfigError {
     Quantum {
         /// The configured quantum in bytes.
         quantum: u32,
-    },
-    /// The mean length of loss bursts is less than 1 or not a number.
-    #[error("invalid `loss.length`: mean of {mean} packets (expected 1 or more)")]
-    BurstLength {
-        /// The configured mean in packets.
-        mean: f64,
     },
     /// There are more hops than [`HOPS_MAX`].
     #[error("{hops} hops (expected at most {HOPS_MAX})")]

@@ -89,7 +89,7 @@ pub use bottleneck::{Capacity, Departure};
 pub use config::{Config, ConfigError, HOPS_MAX};
 pub use lastbyte_units::{Rate, Time};
 pub use link::{BlackHole, Link};
-pub use loss::{BurstLength, Bursts, GilbertElliott, Loss, Spacing};
+pub use loss::{Bursts, GilbertElliott, Loss, Spacing};
 pub use observer::{Count, DropReason, Event, Observation, Observer};
 pub use packet::{Delivery, Ecn, Packet};
 pub use policer::Policer;

@@ -55,16 +55,6 @@ impl GilbertElliott {
             loss_in_good: 0.0,
         }
     }
-
-    /// The long-run loss rate: the loss of each state, weighted by the stationary probability of the state.
-    #[must_use]
-    pub fn mean_loss(&self) -> f64 {
-        let sum = self.to_bad + self.to_good;
-        if sum == 0.0 {
-            return self.loss_in_good;
-        }
-        (self.to_bad * self.loss_in_bad + self.to_good * self.loss_in_good) / sum
-    }
 }
 
 /// At certain points in time a burst of losses starts, and the next packets are lost, whenever they are sent. A burst
@@ -75,8 +65,8 @@ pub struct Bursts {
     pub spacing: Spacing,
     /// The probability that a burst occurs at such a time.
     pub probability: f64,
-    /// The length of the burst.
-    pub length: BurstLength,
+    /// The number of packets in the burst.
+    pub length: u64,
 }
 
 /// The spacing of points in time. The first point is one interval after the epoch of [`Time`].
@@ -86,15 +76,6 @@ pub enum Spacing {
     Fixed(Duration),
     /// Exponentially distributed intervals with this mean, longer than zero: a Poisson process.
     Random(Duration),
-}
-
-/// The number of packets in a burst.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum BurstLength {
-    /// A fixed number.
-    Fixed(u64),
-    /// Geometrically distributed with this mean, at least 1.
-    Random(f64),
 }
 
 /// The state of a loss model.
@@ -188,10 +169,10 @@ impl LossProcess {
                 random,
             } => {
                 if now >= *next {
-                    // Three random numbers per point in time: when, whether, and how many packets.
+                    // Indices of random numbers: three per point in time, for when, whether, and a spare one.
                     let index = drawn.wrapping_mul(3);
                     if random.happens(index.wrapping_add(1), model.probability) {
-                        *left = (*left).max(length(model.length, *random, index.wrapping_add(2)));
+                        *left = (*left).max(model.length);
                     }
                     *next = next_instant(model.spacing, *random, index, now);
                     *drawn += 1;
@@ -213,17 +194,6 @@ fn next_instant(spacing: Spacing, random: Random, index: u64, now: Time) -> Time
             Time::from_nanos(passed.saturating_add(1).saturating_mul(spacing))
         }
         Spacing::Random(mean) => now.plus((nanos(mean) as f64 * random.exponential(index)) as u64),
-    }
-}
-
-fn length(length: BurstLength, random: Random, index: u64) -> u64 {
-    match length {
-        BurstLength::Fixed(packets) => packets,
-        BurstLength::Random(mean) if mean <= 1.0 => 1,
-        // Inverse transform sampling of the geometric distribution.
-        BurstLength::Random(mean) => {
-            1 + (-random.exponential(index) / libm::log(1.0 - 1.0 / mean)) as u64
-        }
     }
 }
 

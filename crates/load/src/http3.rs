@@ -51,8 +51,6 @@ mod migration;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod tests;
-#[cfg(test)]
-mod world;
 
 /// Connections that are closed in one turn, so that the packets fit the driver's limit.
 const CLOSES_PER_TURN: usize = 32;

@@ -170,12 +170,6 @@ impl<'a> Load<'a> {
         load
     }
 
-    /// The page.
-    #[must_use]
-    pub const fn page(&self) -> &'a Page {
-        self.page
-    }
-
     /// The index of the resource to request now, if any. In order of discovery.
     pub fn next_request(&mut self) -> Option<u16> {
         let resource = self.requests.pop_front()?;

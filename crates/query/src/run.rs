@@ -258,7 +258,7 @@ impl Query {
             let notes = self.run_here(inputs, output, &mut |error| {
                 is_ok = false;
                 if !matches!(error, RunError::Interrupted) {
-                    let _ = writeln!(errors, "{error}");
+                    let _ = writeln!(errors, "error: {error}");
                 }
             });
             notes.print(errors);

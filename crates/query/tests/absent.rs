@@ -339,26 +339,26 @@ fn an_error_because_of_nil_names_the_key() {
     for (query, expected) in [
         (
             r#"{x: _["ttlb"]} >> _["y"] + 1"#,
-            format!("undefined method '+' for nil {at} 1: `y` is nil\n"),
+            format!("error: undefined method '+' for nil {at} 1: `y` is nil\n"),
         ),
         (
             r#"{x: _["ttlb"]} >> _[:y].fdiv(2)"#,
-            format!("undefined method 'fdiv' for nil {at} 1: `:y` is nil\n"),
+            format!("error: undefined method 'fdiv' for nil {at} 1: `:y` is nil\n"),
         ),
         (
             r#"_.then { |row| 1 + row["none"] }"#,
-            "nil can't be coerced into Integer (TypeError) at rows:1, stage 0: `none` is nil\n"
+            "error: nil can't be coerced into Integer (TypeError) at rows:1, stage 0: `none` is nil\n"
                 .to_owned(),
         ),
         (
             r#"_.then { |row| row["none"]["x"] }"#,
-            format!("undefined method '[]' for nil {at} 0: `none` is nil\n"),
+            format!("error: undefined method '[]' for nil {at} 0: `none` is nil\n"),
         ),
-        (r#"[[1]] >> _["a"]"#, "no implicit conversion of String into Integer (TypeError) at rows:1, stage 1: `_` is an Array (`flat >> …` takes its elements as rows)\n".to_owned()),
+        (r#"[[1]] >> _["a"]"#, "error: no implicit conversion of String into Integer (TypeError) at rows:1, stage 1: `_` is an Array (`flat >> …` takes its elements as rows)\n".to_owned()),
         // Not of another error, and not in the message that a program sees.
         (
             r#"(_["none"] + 1 rescue nil) + 1"#,
-            format!("undefined method '+' for nil {at} 0\n"),
+            format!("error: undefined method '+' for nil {at} 0\n"),
         ),
     ] {
         assert_eq!(notes(query, ROWS), expected, "{query}");

@@ -21,26 +21,26 @@ fn answer(query: &str, bytes: &[u8], options: &Options) -> (String, String, bool
     (text(out), text(errors), good)
 }
 
-/// A query, its rows, what is printed, and the errors (empty: none): those of jrf, with the key that is nil.
+/// A query, its rows, what is printed, and the errors (empty: none): those of jrf, after `error:`, with the key that is nil.
 const ANSWERS: &[(&str, &str, &str, &str)] = &[
     // After an error in a row, a reducer's value is what the rows before it made.
     (
         r#"reduce(0) { |a, v| a + v["a"] }"#,
         "{\"a\":1}\n{\"a\":2}\n{\"b\":3}\n",
         "3\n",
-        "nil can't be coerced into Integer (TypeError) at rows:3, stage 0: `a` is nil\n",
+        "error: nil can't be coerced into Integer (TypeError) at rows:3, stage 0: `a` is nil\n",
     ),
     (
         r#"[sum(_["a"]), reduce([]) { |all, v| all + [v["a"] + 1] }]"#,
         "{\"a\":1}\n{\"a\":2}\n{\"b\":3}\n",
         "[3,[2,3]]\n",
-        "undefined method '+' for nil (NoMethodError) at rows:3, stage 0: `a` is nil\n",
+        "error: undefined method '+' for nil (NoMethodError) at rows:3, stage 0: `a` is nil\n",
     ),
     (
         r#"group_by(_["g"]) { |r| group(r["a"] + 1) }"#,
         "{\"g\":1,\"a\":1}\n{\"g\":2}\n",
         "{\"1\":[2],\"2\":null}\n",
-        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n",
+        "error: undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n",
     ),
     // The keys of groups are what Ruby prints of Arrays.
     (
@@ -141,7 +141,7 @@ fn rows_before_corrupt_compressed_data_are_counted() {
     for part in 1..20 {
         let (out, reported, good) = count(&packed[..packed.len() * part / 20]);
         assert!(
-            !good && reported == "rows: the zstd data is cut off\n",
+            !good && reported == "error: rows: the zstd data is cut off\n",
             "{reported}"
         );
         assert!(number(&out) >= last, "{part}: {out}");
@@ -154,7 +154,7 @@ fn rows_before_corrupt_compressed_data_are_counted() {
         corrupt[at] ^= 0x10;
         let (_, reported, good) = count(&corrupt);
         assert!(
-            !good && reported.starts_with("rows: "),
+            !good && reported.starts_with("error: rows: "),
             "{part}: {reported}"
         );
     }
@@ -169,7 +169,7 @@ fn large_windows_of_zstd_are_an_error() {
         let packed = [&[0x28, 0xb5, 0x2f, 0xfd][..], header, &block].concat();
         let (out, reported, good) = answer("count()", &packed, &Options::default());
         assert_eq!((out.as_str(), good), ("", false));
-        assert_eq!(reported, "rows: the zstd window is above 100 MiB\n");
+        assert_eq!(reported, "error: rows: the zstd window is above 100 MiB\n");
     }
 }
 
@@ -193,7 +193,7 @@ fn rfc8878_3_1_2_skippable_frames_stand_anywhere() {
     for (parts, rows) in [(&[&long[..10]][..], ""), (&[&one, &long[..11]], "1\n")] {
         let (out, reported, good) = count(parts);
         assert_eq!((out.as_str(), good), (rows, false));
-        assert_eq!(reported, "rows: the zstd data is cut off\n");
+        assert_eq!(reported, "error: rows: the zstd data is cut off\n");
     }
 }
 
@@ -210,7 +210,10 @@ fn other_formats_are_refused_by_name() {
         let (out, reported, good) = answer("_", bytes, &Options::default());
         assert_eq!((out.as_str(), good), ("", false));
         let expected = "(expected text, plain or compressed with gzip or zstd)";
-        assert_eq!(reported, format!("rows: this is {name} {expected}\n"));
+        assert_eq!(
+            reported,
+            format!("error: rows: this is {name} {expected}\n")
+        );
     }
 }
 
@@ -230,7 +233,7 @@ fn rows_that_end_with_carriage_returns_are_read_or_refused() {
     assert_eq!(read("1\r2\r", true), all);
     let (out, reported, good) = read("1\r2\r", false);
     assert_eq!((out.as_str(), good), ("", false));
-    let expected = "rows: unexpected character: '2\r' (`query --lax` reads lines that end with a carriage return) at line 1 column 3 (JSON::ParserError)\n";
+    let expected = "error: rows: unexpected character: '2\r' (`query --lax` reads lines that end with a carriage return) at line 1 column 3 (JSON::ParserError)\n";
     assert_eq!(reported, expected);
 }
 
@@ -298,7 +301,7 @@ fn zero_padding_after_gzip_data_is_ignored() {
     for garbage in [&b"\0\0x"[..], b"xyz"] {
         let (out, reported, good) = count(&[&packed[..], garbage].concat());
         assert_eq!((out.as_str(), good), ("40000\n", false), "{reported}");
-        assert!(reported.starts_with("rows: "), "{reported}");
+        assert!(reported.starts_with("error: rows: "), "{reported}");
     }
 }
 

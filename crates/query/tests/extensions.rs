@@ -49,7 +49,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         "limit(-1)",
         "",
-        "limit expects a number of rows: -1 (ArgumentError) at europe:1, stage 0\n",
+        "error: limit expects a number of rows: -1 (ArgumentError) at europe:1, stage 0\n",
     ),
     // `distinct`, `top` and `histogram` skip null.
     (r#"distinct(_["arm"])"#, "[\"a\",\"b\",\"c\"]\n", ""),
@@ -79,12 +79,12 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         "top(0)",
         "",
-        "top expects a number of rows from 1 to 1000000: 0 (ArgumentError) at europe:1, stage 0\n",
+        "error: top expects a number of rows from 1 to 1000000: 0 (ArgumentError) at europe:1, stage 0\n",
     ),
     (
         r#"top(1, _["ttlb"] || "x")"#,
         "[{\"arm\":\"a\",\"ttlb\":120,\"tags\":[\"x\",\"y\"]}]\n",
-        "comparison of String with 120 failed (ArgumentError) at europe:3, stage 0\n",
+        "error: comparison of String with 120 failed (ArgumentError) at europe:3, stage 0\n",
     ),
     (
         r#"histogram(_["ttlb"], 100)"#,
@@ -104,17 +104,17 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         r#"histogram(_["ttlb"], 0)"#,
         "",
-        "histogram expects a positive width, or none for powers of two: 0 (ArgumentError) at europe:1, stage 0\n",
+        "error: histogram expects a positive width, or none for powers of two: 0 (ArgumentError) at europe:1, stage 0\n",
     ),
     (
         r#"histogram(_["arm"])"#,
         "",
-        "no implicit conversion of String into Float (TypeError) at europe:1, stage 0\n",
+        "error: no implicit conversion of String into Float (TypeError) at europe:1, stage 0\n",
     ),
     (
         "distinct(*[])",
         "",
-        "wrong number of arguments (given 0, expected 1) (ArgumentError) at europe:1, stage 0\n",
+        "error: wrong number of arguments (given 0, expected 1) (ArgumentError) at europe:1, stage 0\n",
     ),
     // The file of a row.
     (
@@ -135,7 +135,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         r#"$FILENAME << "x""#,
         "",
-        "can't modify frozen String: \"europe\" (FrozenError) at europe:1, stage 0\n",
+        "error: can't modify frozen String: \"europe\" (FrozenError) at europe:1, stage 0\n",
     ),
 ];
 
@@ -427,7 +427,7 @@ fn results_are_comma_separated_records() {
             "_",
             "{\"a\":1}\n{\"a\":2,\"b\":3}\n{\"a\":4}\n",
             "a\n1\n",
-            "the field `b` is not in the header (a); name the fields, as in `{b: _[\"b\"]}` (ArgumentError) at rows:2, stage 0\n",
+            "error: the field `b` is not in the header (a); name the fields, as in `{b: _[\"b\"]}` (ArgumentError) at rows:2, stage 0\n",
         ),
         // Quotes; a text that looks like a number; nested values as JSON.
         (
@@ -648,13 +648,13 @@ fn errors_name_the_lines_of_comma_separated_input() {
     assert_eq!(out, "[\"EU\",1]\n[\"N\\nA\",\"x\"]\n");
     assert_eq!(
         errors,
-        "t.csv: invalid CSV in line 5: 3 fields (expected 2, as in the header)\n"
+        "error: t.csv: invalid CSV in line 5: 3 fields (expected 2, as in the header)\n"
     );
     let input = Input::from_bytes("t.csv", rows.as_bytes().to_vec()).csv();
     let (_, errors) = run("_[\"ttlb\"] + 1", vec![input], Options::default());
     assert_eq!(
         errors,
-        "no implicit conversion of Integer into String (TypeError) at t.csv:3, stage 0\n"
+        "error: no implicit conversion of Integer into String (TypeError) at t.csv:3, stage 0\n"
     );
 }
 
@@ -801,7 +801,7 @@ fn queries_that_do_not_merge_are_refused() {
     let query = Query::compile("sum(_, initial: \"\")", &[], Options::default()).unwrap();
     assert_eq!(
         state(&query, "rows", b"\"a\"\n").unwrap_err(),
-        "stage[0] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, hold large values many times, or sum other values than numbers\n"
+        "error: stage[0] cannot be merged: its reducers hold other values than numbers, texts, arrays and hashes, hold large values many times, or sum other values than numbers\n"
     );
     // Nor for one that would be much larger as text.
     let query = Query::compile("group([_] * 5000)", &[], Options::default()).unwrap();
@@ -813,11 +813,11 @@ fn queries_that_do_not_merge_are_refused() {
     let query = Query::compile("sum(_[\"a\"] + 1)", &[], Options::default()).unwrap();
     assert_eq!(
         state(&query, "rows", b"{\"a\":1}\n{}\n").unwrap_err(),
-        "undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n"
+        "error: undefined method '+' for nil (NoMethodError) at rows:2, stage 0: `a` is nil\n"
     );
     assert_eq!(
         state(&query, "rows", b"{\"a\":1}\n{").unwrap_err(),
-        "rows: unexpected end of input at line 2 column 2 (JSON::ParserError)\n"
+        "error: rows: unexpected end of input at line 2 column 2 (JSON::ParserError)\n"
     );
 }
 

@@ -61,7 +61,11 @@ fn for_each_yields_the_rows_and_errors_that_run_prints() {
                 ControlFlow::Continue(())
             });
             assert_eq!(handed, lines(&printed), "{text} on {threads} threads");
-            let typed: Vec<String> = outcome.errors.iter().map(RunError::to_string).collect();
+            let typed: Vec<String> = outcome
+                .errors
+                .iter()
+                .map(|error| format!("error: {error}"))
+                .collect();
             assert_eq!(typed, lines(&errors), "{text} on {threads} threads");
             assert_eq!(outcome.errors.is_empty(), is_ok, "{text}");
         }

@@ -284,7 +284,7 @@ fn an_error_in_a_row_that_was_put_off_names_the_row() {
     assert_eq!(out, "");
     assert!(
         errors.starts_with(
-            "no implicit conversion of Integer into String (TypeError) at rows:91, stage 0"
+            "error: no implicit conversion of Integer into String (TypeError) at rows:91, stage 0"
         ),
         "{errors}"
     );

@@ -85,7 +85,7 @@ fn methods_in_other_blocks_act_on_the_block_argument() {
 #[test]
 fn flat_in_map_values_is_an_error() {
     let printed = run("map_values { |list| flat }", ARMS);
-    let message = "flat is not supported inside map_values (TypeError)";
+    let message = "error: flat is not supported inside map_values (TypeError)";
     assert!(printed.starts_with(message), "{printed}");
 }
 
@@ -95,15 +95,15 @@ fn min_and_max_use_the_operators_of_the_values() {
     for (query, answer) in [
         (
             "min(_)",
-            "[1]\nundefined method '<' for an instance of Array (NoMethodError)",
+            "[1]\nerror: undefined method '<' for an instance of Array (NoMethodError)",
         ),
         (
             "max(_)",
-            "[1]\nundefined method '>' for an instance of Array (NoMethodError)",
+            "[1]\nerror: undefined method '>' for an instance of Array (NoMethodError)",
         ),
         (
             "max(_.first == 1)",
-            "true\nundefined method '>' for false (NoMethodError)",
+            "true\nerror: undefined method '>' for false (NoMethodError)",
         ),
         ("min({a: _.first}.slice(*[:a].first(2 - _.first)))", "{}\n"),
     ] {
@@ -158,7 +158,7 @@ fn methods_on_non_ascii_strings_are_correct_or_rejected() {
     }
     assert_eq!(
         run("_.upcase(:turkic)", text),
-        "wrong number of arguments (given 1, expected 0) (ArgumentError) at rows:1, stage 0\n"
+        "error: wrong number of arguments (given 1, expected 0) (ArgumentError) at rows:1, stage 0\n"
     );
 }
 
@@ -220,7 +220,7 @@ fn a_frozen_array_does_not_change() {
     ] {
         let printed = run(query, "[3,1]\n");
         assert_eq!(
-            printed, "can't modify frozen Array: [3, 1] (FrozenError) at rows:1, stage 0\n",
+            printed, "error: can't modify frozen Array: [3, 1] (FrozenError) at rows:1, stage 0\n",
             "{query}"
         );
     }

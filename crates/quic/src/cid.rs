@@ -13,9 +13,7 @@ use lastbyte_wire::{ConnectionId, StatelessResetToken};
 pub use generator::{ConnectionIds, RandomIds};
 pub use local::{LocalIds, RetireError};
 pub use peer::{PeerIdError, PeerIds};
-pub use quic_lb::{
-    Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, WORKERS_IN_OCTET_MAX, Worker,
-};
+pub use quic_lb::{Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, WORKERS_IN_OCTET_MAX};
 
 /// Generates the connection IDs to which the peer will send packets.
 pub trait ConnectionIdGenerator {

@@ -64,8 +64,6 @@ pub mod tickets;
 pub mod tls;
 pub mod token;
 mod traffic;
-#[cfg(test)]
-pub(crate) mod vectors;
 
 pub use aead::AeadProvider;
 pub use kdf_hook::provider;
@@ -162,35 +160,11 @@ pub trait Session: fmt::Debug + Send {
         None
     }
 
-    /// At a server: sets the data that [`Self::resumed_ticket`] returns when the client resumes this connection. Must
-    /// be called before the handshake is complete, when tickets are written. Has no effect without tickets that contain
-    /// data.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ApplicationDataTooLong`](tickets::ApplicationDataTooLong) if it exceeds [`tickets::APPLICATION_MAX`].
-    fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), tickets::ApplicationDataTooLong> {
-        let _ = data;
-        Ok(())
-    }
-
     /// The name of the cipher suite, once it is negotiated.
     fn cipher_suite(&self) -> Option<&'static str>;
 
     /// The peer's end-entity certificate, in DER, once received.
     fn peer_certificate(&self) -> Option<&[u8]>;
-
-    /// Fills `out` with exported keying material (RFC 8446 §7.5).
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ExportError`] if the handshake is not complete, or too much is requested.
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError>;
 
     /// At a server whose handshake is complete, and whose output and keys were taken: a session with less memory that behaves
     /// the same, replaces this one, and has [`Session::one_rtt_keys`]. `None` if there is none.
@@ -312,10 +286,3 @@ pub enum StartError {
     #[error("the configuration does not allow a handshake: {0}")]
     Configuration(String),
 }
-
-/// Keying material cannot be exported: the handshake is not complete, or too much was requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "cannot export keying material before the handshake is complete, or too much was requested"
-)]
-pub struct ExportError;

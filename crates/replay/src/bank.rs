@@ -46,11 +46,6 @@ impl Bank {
         &self.paths
     }
 
-    /// The names of the arms.
-    pub fn arms(&self) -> impl Iterator<Item = &str> {
-        self.arms.iter().map(|(name, _)| name.as_str())
-    }
-
     /// The lines of an arm, by path.
     #[must_use]
     pub fn lines(&self, arm: &str) -> Option<&[Option<Line>]> {

@@ -147,15 +147,6 @@ impl Socket {
         Ok(Self { io, state, local })
     }
 
-    /// Wraps an existing socket, such as one inherited at process start, and makes it non-blocking.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is not a UDP socket.
-    pub fn from_std(io: UdpSocket) -> io::Result<Self> {
-        Self::from_io(io.into())
-    }
-
     /// The local address of the socket.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
@@ -174,12 +165,6 @@ impl Socket {
             receive_buffer: socket.recv_buffer_size().unwrap_or(0),
             send_buffer: socket.send_buffer_size().unwrap_or(0),
         }
-    }
-
-    /// The current maximum number of datagrams per call.
-    #[must_use]
-    pub fn send_segments(&self) -> usize {
-        self.state.max_gso_segments()
     }
 
     /// Sends datagrams, in one system call if possible.

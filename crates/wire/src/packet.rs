@@ -42,7 +42,7 @@ pub use protected::{HeaderMask, Protected, SAMPLE_LEN, Unmasked};
 pub use retry::{Retry, RetryHeader, encode_retry_pseudo_packet};
 pub use short::ShortHeader;
 pub use stateless_reset::{STATELESS_RESET_LEN_MIN, StatelessReset};
-pub use version::{HkdfLabels, Version, VersionNumber};
+pub use version::{Version, VersionNumber};
 pub use version_negotiation::{VersionNegotiation, Versions};
 
 pub use crate::error::{PacketError, PacketErrorKind};

@@ -10,8 +10,6 @@ use crate::{avoidance::NewReno, config::WindowSize, startup::Growth};
 #[derive(Debug)]
 struct Script {
     frames: Vec<([u64; 4], Growth)>,
-    /// The delivery rates that are expected, in bytes per second, if the rule asks for them.
-    rates: Option<Vec<u64>>,
 }
 
 impl Startup for Script {
@@ -25,14 +23,7 @@ impl Startup for Script {
             [ack.bytes, ack.delivered, ack.sent, ack.in_flight],
             expected
         );
-        let rate = ack.rate.and_then(|sample| sample.rate);
-        let expected = self.rates.as_mut().map(|rates| rates.remove(0));
-        assert_eq!(rate.map(Bandwidth::bytes_per_second), expected);
         growth
-    }
-
-    fn samples_rate(&self) -> bool {
-        self.rates.is_some()
     }
 }
 
@@ -103,32 +94,11 @@ fn a_startup_receives_totals_while_application_limited_too() {
         ([10_000, 10_000, 10_000, 0], Growth::by(10_000)),
         ([0, 12_000, 12_000, 0], Growth::by(0)),
     ];
-    let mut flow = Flow::new(Script {
-        frames,
-        rates: None,
-    });
+    let mut flow = Flow::new(Script { frames });
     assert_eq!(flow.round(10), 20_000);
     let packets = flow.send(2);
     flow.controller.on_app_limited(flow.now, 2000);
     assert_eq!(flow.acknowledge(&packets), 20_000);
-}
-
-#[test]
-fn a_startup_that_asks_receives_delivery_rates_until_it_is_over() {
-    let frames = vec![
-        ([10_000, 10_000, 10_000, 0], Growth::by(10_000)),
-        ([20_000, 30_000, 31_000, 0], Growth::end_at(u64::MAX)),
-    ];
-    let mut flow = Flow::new(Script {
-        frames,
-        rates: Some(vec![100_000, 200_000]),
-    });
-    assert_eq!(flow.round(10), 20_000);
-    let packets = flow.send(1);
-    assert_eq!(packets[0].receipt.delivery().delivered, 10_000);
-    assert_eq!(flow.round(20), 20_000);
-    let packets = flow.send(1);
-    assert_eq!(packets[0].receipt.delivery().delivered, 0, "not sampled");
 }
 
 #[test]
@@ -142,10 +112,7 @@ fn a_limit_lowers_the_window_and_the_threshold_follows_at_the_end() {
         ([20_000, 30_000, 30_000, 0], lower),
         ([10_000, 40_000, 40_000, 0], Growth::end_at(1)),
     ];
-    let mut flow = Flow::new(Script {
-        frames,
-        rates: None,
-    });
+    let mut flow = Flow::new(Script { frames });
     assert_eq!(flow.round(10), 20_000);
     assert_eq!(flow.round(20), 15_000, "lowered, and startup goes on");
     let state = flow.controller.state();

@@ -4,7 +4,7 @@
 //! write; a body from a source is one DATA frame. A frame is never written in part: what does not fit is refused as a
 //! whole.
 
-use lastbyte_quic::stream::{Source, WriteError};
+use lastbyte_quic::stream::WriteError;
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 use super::{
@@ -313,43 +313,6 @@ impl Connection {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.sending.on_body(len);
         }
-    }
-
-    /// Sends all of a source as body, in one DATA frame.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over,
-    /// [`SendError::ContentLength`] if it exceeds the rest of `content-length`, and [`SendError::Blocked`] if there is
-    /// no room for the frame's header. Nothing was sent.
-    pub fn send(
-        &mut self,
-        transport: &mut dyn Transport,
-        id: StreamId,
-        source: Box<dyn Source>,
-    ) -> Result<(), SendError> {
-        let result = self.put_source(transport, id, source);
-        self.note_stop(id, result)
-    }
-
-    fn put_source(
-        &mut self,
-        transport: &mut dyn Transport,
-        id: StreamId,
-        source: Box<dyn Source>,
-    ) -> Result<(), SendError> {
-        let len = source.len();
-        self.check_in_body(id, len)?;
-        if len == 0 {
-            return Ok(());
-        }
-        if transport.room(id, FRAME_HEADER_MAX)? < FRAME_HEADER_MAX {
-            return Err(SendError::Blocked);
-        }
-        self.put_data_header(transport, id, len)?;
-        transport.send_source(id, source)?;
-        self.on_body_sent(id, len);
-        Ok(())
     }
 
     /// Sends bytes of a body, as many as there is room for; if not all, [`Event::Writable`] follows when there is room.

@@ -1,5 +1,8 @@
 //! The bytes permitted in names and values (RFC 9110 §5.1, §5.5, §5.6.2; RFC 9114 §4.2, §10.3).
 
+#[cfg(test)]
+mod tests;
+
 /// Bit set of the elements in which a byte is permitted.
 static CLASSES: [u8; 256] = classes();
 const NAME: u8 = 1;
@@ -107,48 +110,4 @@ pub(crate) fn is_visible(text: &[u8]) -> bool {
         is_ascii && !has_below(word, b'!') && !has_below(word ^ bytes(0x7f), 1)
     };
     !text.is_empty() && (in_words(text, is_plain) || all(text, VISIBLE))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each byte at each position of texts of up to three words.
-    #[test]
-    fn each_byte_is_permitted_wherever_it_stands() {
-        for len in 0..=24 {
-            let plain = vec![b'a'; len];
-            assert!(is_value(&plain));
-            assert_eq!(is_visible(&plain), len > 0);
-            for at in 0..len {
-                for byte in 0..=u8::MAX {
-                    let mut text = plain.clone();
-                    text[at] = byte;
-                    let is_control = byte.is_ascii_control() && byte != b'\t';
-                    assert_eq!(is_value(&text), !is_control, "{byte} at {at} of {len}");
-                    let is_graphic = byte.is_ascii_graphic();
-                    assert_eq!(is_visible(&text), is_graphic, "{byte} at {at} of {len}");
-                    let is_mark_or_letter =
-                        byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-                    assert_eq!(
-                        is_token(&text),
-                        is_mark_or_letter,
-                        "{byte} at {at} of {len}"
-                    );
-                    let is_lower = is_mark_or_letter && !byte.is_ascii_uppercase();
-                    assert_eq!(is_name(&text), is_lower, "{byte} at {at} of {len}");
-                }
-            }
-        }
-        assert!(!is_token(b"") && !is_name(b""));
-    }
-
-    /// RFC 3986 §3.2.2: unreserved characters and delimiters.
-    #[test]
-    fn rfc3986_3_2_2_a_host_has_unreserved_characters_and_delimiters() {
-        for byte in 0..=u8::MAX {
-            let expected = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte);
-            assert_eq!(is_host(byte), expected, "{byte}");
-        }
-    }
 }

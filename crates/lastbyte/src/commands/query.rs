@@ -447,7 +447,7 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
         }
     });
     for error in &outcome.errors {
-        terminal::error(error.to_string());
+        terminal::error(format!("error: {error}"));
     }
     if let Some(skipped) = &outcome.skipped {
         terminal::notice(skipped.to_string());
@@ -469,7 +469,9 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
                 "no records: no Parquet file is written, since its columns are unknown",
             );
         }
-        Err(Failure::Usage(message) | Failure::Run(message)) => terminal::error(message),
+        Err(Failure::Usage(message) | Failure::Run(message)) => {
+            terminal::error(format!("error: {message}"));
+        }
     }
     false
 }

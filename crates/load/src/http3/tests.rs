@@ -2,6 +2,7 @@
 
 #[path = "../../../client/tests/suite/server.rs"]
 mod server;
+mod world;
 
 use core::sync::atomic::AtomicBool;
 

@@ -279,7 +279,7 @@ fn with_errors(
         let mut is_ok = true;
         let notes = run(&mut |error| {
             is_ok = false;
-            let _ = writeln!(errors, "{error}");
+            let _ = writeln!(errors, "error: {error}");
         });
         notes.print(errors);
         is_ok

@@ -7,7 +7,7 @@
 //! | octets | plaintext |
 //! |---|---|
 //! | 0 | configuration in use (3 bits), length of the rest or random (5 bits) |
-//! | 1 .. 1 + s | server ID; with [`Worker`]s the server's own bytes, followed by one byte for the worker |
+//! | 1 .. 1 + s | server ID, which may end with one byte for the worker |
 //! | .. | nonce |
 //!
 //! With a key, all but octet 0 is encrypted.
@@ -120,33 +120,6 @@ impl Decoded {
             .get(self.server_id_len..self.len)
             .unwrap_or_default()
     }
-
-    /// Server and worker, if the server ID has that structure.
-    #[must_use]
-    pub fn worker(&self) -> Option<Worker<'_>> {
-        let (worker, server) = self.server_id().split_last()?;
-        Some(Worker {
-            server,
-            worker: *worker,
-        })
-    }
-}
-
-/// A worker on a server, which together form a server ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Worker<'a> {
-    /// The server's own bytes.
-    pub server: &'a [u8],
-    /// The worker's index.
-    pub worker: u8,
-}
-
-impl Worker<'_> {
-    /// The server ID.
-    #[must_use]
-    pub fn server_id(&self) -> Vec<u8> {
-        [self.server, &[self.worker]].concat()
-    }
 }
 
 impl QuicLb {
@@ -172,23 +145,10 @@ impl QuicLb {
         Ok(Self { config, cipher })
     }
 
-    /// The configuration.
-    #[must_use]
-    pub const fn config(&self) -> &QuicLbConfig {
-        &self.config
-    }
-
     /// The length of an ID in bytes.
     #[must_use]
     pub const fn id_len(&self) -> usize {
         1 + self.config.server_id_len + self.config.nonce_len
-    }
-
-    /// The offset of the worker's byte in an ID, if server IDs consist of [`Worker`]s and there is no key.
-    #[must_use]
-    pub const fn worker_offset(&self) -> usize {
-        // After octet 0, the last byte of the server ID.
-        self.config.server_id_len
     }
 
     /// Encodes an ID. `random` fills the unused bits of octet 0. `None` if server ID or nonce do not have the

@@ -18,7 +18,7 @@ use super::{
 };
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 
 fn for_quic(base: &'static Tls13CipherSuite) -> quic::Suite {
     let (Some(suite), Some(quic)) = (kdf_hook::hooked(base), base.quic) else {

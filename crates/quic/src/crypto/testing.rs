@@ -18,6 +18,8 @@ use super::{
     Space,
 };
 
+pub(crate) mod vectors;
+
 /// A PTO for all tests.
 pub(crate) const PTO: Duration = Duration::from_millis(100);
 

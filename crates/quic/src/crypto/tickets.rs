@@ -1,9 +1,9 @@
 //! Stateless tickets with 0-RTT for servers, and persistent sessions for clients (RFC 8446 §2.2, §4.6.1, §8; RFC 9001
 //! §4.5, §4.6).
 //!
-//! Owns tickets sealed with keys that servers share, which also contain data of ours; their lifetime; whether 0-RTT is
-//! accepted; in [`client`] a client's sessions as bytes. It reads no clock, file or environment, leaves the TLS
-//! handshake itself to rustls, and does not decide which requests are acceptable in 0-RTT.
+//! Owns tickets sealed with keys that servers share; their lifetime; whether 0-RTT is accepted; in [`client`] a client's
+//! sessions as bytes. It reads no clock, file or environment, leaves the TLS handshake itself to rustls, and does not decide
+//! which requests are acceptable in 0-RTT.
 //!
 //! # Why here
 //!
@@ -26,9 +26,9 @@
 //! # Guarantees
 //!
 //! - *Resumption*: any server with the key that sealed a ticket, the same version of this program, the same cipher
-//!   suites in the same order and the same name resumes it, for [`Tickets::lifetime`] after it was issued, at most
-//!   seven days. Any other ticket leads to a full handshake, never to an error. The one exception is required by RFC
-//!   8446: a valid ticket with a wrong binder aborts the handshake (§4.2.11).
+//!   suites in the same order and the same name resumes it, for [`LIFETIME_MAX`] after it was issued. Any other ticket leads
+//!   to a full handshake, never to an error. The one exception is required by RFC 8446: a valid ticket with a wrong binder
+//!   aborts the handshake (§4.2.11).
 //! - *Refused 0-RTT*: the session is resumed anyway, at the cost of a round trip.
 //! - *No replay filter accepts a `ClientHello` with 0-RTT twice*, and so no process does, as its connections share one.
 //! - *Not guaranteed: that other servers do not accept it too.* Each server of a fleet accepts the same `ClientHello`
@@ -72,10 +72,8 @@ use crate::WallTime;
 /// The version of rustls whose encoding of sessions is used in tickets and saved sessions. A test compares it with
 /// `Cargo.lock`.
 pub const RUSTLS_VERSION: &str = "0.23.46";
-/// Maximum ticket lifetime, in seconds: RFC 8446 §4.6.1.
+/// Ticket lifetime: the longest of RFC 8446 §4.6.1.
 pub const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Maximum size of the application's data in a ticket, in bytes.
-pub const APPLICATION_MAX: usize = 96;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -86,10 +84,8 @@ mod tests;
 pub struct Tickets {
     keys: RwLock<TicketKeys>,
     clock: Arc<dyn WallClock>,
-    lifetime: Duration,
     zero_rtt: ZeroRtt,
     server_id: u64,
-    application: Vec<u8>,
 }
 
 /// Whether a server takes 0-RTT, and which.
@@ -161,38 +157,20 @@ pub struct ResumedTicket {
     pub issued: WallTime,
     /// Which server issued it.
     pub server_id: u64,
-    /// The application's data.
-    pub application: Vec<u8>,
     /// Why 0-RTT was refused. `None`: not by this module, but perhaps by the TLS library.
     pub refusal: Option<Refusal>,
 }
 
-/// The application's data exceed [`APPLICATION_MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a ticket holds {APPLICATION_MAX} bytes of the application's at most")]
-pub struct ApplicationDataTooLong;
-
 impl Tickets {
-    /// Tickets sealed with these keys, valid for seven days, without 0-RTT, of server 0, without application data.
+    /// Tickets sealed with these keys, valid for seven days, without 0-RTT, of server 0.
     #[must_use]
     pub fn new(keys: TicketKeys, clock: Arc<dyn WallClock>) -> Self {
         Self {
             keys: RwLock::new(keys),
             clock,
-            lifetime: LIFETIME_MAX,
             zero_rtt: ZeroRtt::Off,
             server_id: 0,
-            application: Vec::new(),
         }
-    }
-
-    /// Sets the ticket lifetime, in whole seconds, from one to [`LIFETIME_MAX`]: values outside are clamped. A shorter
-    /// lifetime also applies to tickets issued before.
-    #[must_use]
-    pub fn with_lifetime(self, lifetime: Duration) -> Self {
-        let seconds = lifetime.as_secs().clamp(1, LIFETIME_MAX.as_secs());
-        let lifetime = Duration::from_secs(seconds);
-        Self { lifetime, ..self }
     }
 
     /// Which 0-RTT is accepted. Default: none.
@@ -207,22 +185,6 @@ impl Tickets {
         Self { server_id, ..self }
     }
 
-    /// Sets the application data returned when a client resumes, for connections that do not set their own
-    /// ([`super::Session::set_ticket_data`]). Default: none.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ApplicationDataTooLong`] if it exceeds [`APPLICATION_MAX`].
-    pub fn with_application(self, application: Vec<u8>) -> Result<Self, ApplicationDataTooLong> {
-        if application.len() > APPLICATION_MAX {
-            return Err(ApplicationDataTooLong);
-        }
-        Ok(Self {
-            application,
-            ..self
-        })
-    }
-
     /// Replaces the keys, in all connections. If one of them was not held before, 0-RTT is refused for
     /// [`replay_filter::DEPTH`], as after a start: another process may have held it, such as the previous one, and what
     /// that accepted is not known here (RFC 8446 §8.2).
@@ -235,12 +197,6 @@ impl Tickets {
             replay_filter.on_foreign_keys(self.clock.now());
         }
         *held = keys;
-    }
-
-    /// The ticket lifetime.
-    #[must_use]
-    pub const fn lifetime(&self) -> Duration {
-        self.lifetime
     }
 
     /// Whether 0-RTT is enabled.
@@ -263,7 +219,6 @@ impl fmt::Debug for Tickets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets")
             .field("keys", &self.keys())
-            .field("lifetime", &self.lifetime)
             .field("zero_rtt", &self.zero_rtt)
             .field("server_id", &self.server_id)
             .finish_non_exhaustive()

@@ -29,10 +29,10 @@ use rustls::{
 };
 
 use super::{
-    CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
-    Space, VersionOffer, best_offer, kdf_hook,
+    CRYPTO_OUT_MAX, EarlyData, NewKeys, OneRttKeys, PerSpace, Session, SessionError, Space,
+    VersionOffer, best_offer, kdf_hook,
     key_update::KeyUpdates,
-    tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets, client::SessionWatch},
+    tickets::{ResumedTicket, ServerTickets, client::SessionWatch},
 };
 
 mod config;
@@ -391,13 +391,6 @@ impl Session for TlsSession {
         }
     }
 
-    fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), ApplicationDataTooLong> {
-        match &mut self.resumption {
-            Resumption::Server(tickets, _) => tickets.set_application(data),
-            Resumption::Stores | Resumption::Client(_) => Ok(()),
-        }
-    }
-
     fn cipher_suite(&self) -> Option<&'static str> {
         Some(suite_name(
             self.connection.negotiated_cipher_suite()?.suite(),
@@ -407,18 +400,6 @@ impl Session for TlsSession {
     fn peer_certificate(&self) -> Option<&[u8]> {
         let certificates = self.connection.peer_certificates()?;
         certificates.first().map(AsRef::as_ref)
-    }
-
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError> {
-        self.connection
-            .export_keying_material(out, label, context)
-            .map(drop)
-            .map_err(|_| ExportError)
     }
 
     /// Once a server's tickets are written, rustls has nothing more to do.

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use lastbyte_link::{
-    self as link, BurstLength, Capacity, CoDel, DropTail, DualPi2, FqCoDel, GilbertElliott, Jitter,
-    Limit, Loss, Pie, Queue, Rate, Schedule, Spacing, Spread,
+    self as link, Capacity, CoDel, DropTail, DualPi2, FqCoDel, GilbertElliott, Jitter, Limit, Loss,
+    Pie, Queue, Rate, Schedule, Spacing, Spread,
 };
 
 use super::{
@@ -66,7 +66,7 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
         loss.push(Loss::Bursts(link::Bursts {
             spacing: Spacing::Fixed(interval),
             probability: handover.drop_share,
-            length: BurstLength::Fixed(handover.drop_packets),
+            length: handover.drop_packets,
         }));
     }
     link::Config {

@@ -73,25 +73,9 @@ pub enum Version {
     V2,
 }
 
-/// The HKDF-Expand-Label labels for packet protection keys (RFC 9001 §5.1, §5.4, §6.1), without the "tls13 " prefix
-/// that TLS adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HkdfLabels {
-    /// For the AEAD key.
-    pub key: &'static [u8],
-    /// For the AEAD's initialization vector.
-    pub iv: &'static [u8],
-    /// For the header protection key.
-    pub hp: &'static [u8],
-    /// For the secret of the next key phase.
-    pub ku: &'static [u8],
-}
-
 /// The constants of a version.
 struct Profile {
     number: VersionNumber,
-    initial_salt: [u8; 20],
-    labels: HkdfLabels,
     retry_key: [u8; 16],
     retry_nonce: [u8; 12],
     /// Indexed by the two type bits of a long header.
@@ -108,19 +92,9 @@ pub(super) enum LongType {
     Retry,
 }
 
-/// RFC 9001 §5.1, §5.2, §5.8; RFC 9000 §17.2.
+/// RFC 9001 §5.8; RFC 9000 §17.2.
 static PROFILE_V1: Profile = Profile {
     number: VersionNumber(V1),
-    initial_salt: [
-        0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c,
-        0xad, 0xcc, 0xbb, 0x7f, 0x0a,
-    ],
-    labels: HkdfLabels {
-        key: b"quic key",
-        iv: b"quic iv",
-        hp: b"quic hp",
-        ku: b"quic ku",
-    },
     retry_key: [
         0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8,
         0x4e,
@@ -136,19 +110,9 @@ static PROFILE_V1: Profile = Profile {
     ],
 };
 
-/// RFC 9369 §3.
+/// RFC 9369 §3.2, §3.3.3.
 static PROFILE_V2: Profile = Profile {
     number: VersionNumber(V2),
-    initial_salt: [
-        0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d,
-        0xcb, 0xf9, 0xbd, 0x2e, 0xd9,
-    ],
-    labels: HkdfLabels {
-        key: b"quicv2 key",
-        iv: b"quicv2 iv",
-        hp: b"quicv2 hp",
-        ku: b"quicv2 ku",
-    },
     retry_key: [
         0x8f, 0xb4, 0xb0, 0x1b, 0x56, 0xac, 0x48, 0xe2, 0x60, 0xfb, 0xcb, 0xce, 0xad, 0x7c, 0xcc,
         0x92,
@@ -176,18 +140,6 @@ impl Version {
     #[must_use]
     pub const fn number(self) -> VersionNumber {
         self.profile().number
-    }
-
-    /// The salt from which Initial secrets are derived (RFC 9001 §5.2, RFC 9369 §3.3.1).
-    #[must_use]
-    pub const fn initial_salt(self) -> &'static [u8; 20] {
-        &self.profile().initial_salt
-    }
-
-    /// The labels for key derivation (RFC 9001 §5.1, RFC 9369 §3.3.2).
-    #[must_use]
-    pub const fn labels(self) -> &'static HkdfLabels {
-        &self.profile().labels
     }
 
     /// The key of the Retry Integrity Tag (RFC 9001 §5.8, RFC 9369 §3.3.3).

@@ -30,7 +30,6 @@ impl Flow {
             delivered: 0,
             sent: 0,
             in_flight: 0,
-            rate: None,
             window: self.window,
             largest_acked: self.acked,
             next: self.sent,

@@ -52,7 +52,6 @@ impl Flow {
             delivered: self.delivered,
             sent: self.sent,
             in_flight: self.sent - self.delivered,
-            rate: None,
             window: 1000,
             largest_acked: 0,
             next: 0,

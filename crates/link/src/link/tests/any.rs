@@ -5,10 +5,9 @@ use core::time::Duration;
 use proptest::{collection::vec, option, prelude::*};
 
 use crate::{
-    BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Contention, Delivery, Departure,
-    DropTail, DualPi2, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange,
-    Pie, Policer, Queue, Rate, Reordering, Schedule, Shaper, Spacing, Spread, Time, Trace, WakeUp,
-    Wifi,
+    BlackHole, Bursts, Capacity, CoDel, Config, Contention, Delivery, Departure, DropTail, DualPi2,
+    Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange, Pie, Policer,
+    Queue, Rate, Reordering, Schedule, Shaper, Spacing, Spread, Time, Trace, WakeUp, Wifi,
     testing::{EventLog, LogEntry},
 };
 
@@ -147,12 +146,7 @@ fn loss() -> impl Strategy<Value = Loss> {
             loss_in_good,
         })
     });
-    let length = prop_oneof![
-        number(5).prop_map(BurstLength::Fixed),
-        (1.0..6.0).prop_map(BurstLength::Random),
-        Just(BurstLength::Random(1e300)),
-    ];
-    let bursts = (spacing(), p(), length).prop_map(|(spacing, probability, length)| {
+    let bursts = (spacing(), p(), number(5)).prop_map(|(spacing, probability, length)| {
         Loss::Bursts(Bursts {
             spacing,
             probability,

@@ -319,7 +319,7 @@ fn next_event_includes_events_before_an_arrival() {
 
 #[test]
 fn errors_name_settings_out_of_range() {
-    use crate::{BurstLength, Bursts, CoDel, ConfigError, FqCoDel, GilbertElliott, Spacing};
+    use crate::{CoDel, ConfigError, FqCoDel, GilbertElliott, Spacing};
 
     let said = |config: Config| {
         let error = Link::<()>::new(&config, 1).expect_err("out of range");
@@ -347,15 +347,6 @@ fn errors_name_settings_out_of_range() {
             ..Config::default()
         }),
         "invalid `duplication`: NaN (expected a probability from 0 to 1)"
-    );
-    let bursts = Bursts {
-        spacing: Spacing::Random(ms(1)),
-        probability: 1.0,
-        length: BurstLength::Random(0.5),
-    };
-    assert_eq!(
-        said(loss(Loss::Bursts(bursts))),
-        "invalid `loss.length`: mean of 0.5 packets (expected 1 or more)"
     );
     assert_eq!(
         said(Config {

@@ -48,24 +48,24 @@ fn a_state_of_another_query_version_or_program_is_rejected_by_name() {
     let shown: String = QUERY.chars().take(80).collect();
     assert_eq!(
         refused(&other, good.clone()),
-        format!("a.state: a state of another query: `{shown}…` (expected `count()`)\n")
+        format!("error: a.state: a state of another query: `{shown}…` (expected `count()`)\n")
     );
     let helpers = [("h.rb".to_owned(), "def f(x) x end".to_owned())];
     let helped = Query::compile(QUERY, &helpers, Options::default()).expect("it is a query");
     assert_eq!(
         refused(&helped, good.clone()),
-        "a.state: a state of the same query with other helper files\n"
+        "error: a.state: a state of the same query with other helper files\n"
     );
     let mut newer = good.clone();
     newer[super::NAME.len()] = b'2';
     assert_eq!(
         refused(&query(), newer),
-        "a.state: a state of version 2 (expected 1)\n"
+        "error: a.state: a state of version 2 (expected 1)\n"
     );
     for other in [&b""[..], b"{\"a\":1}\n", b"lastbyte-query-state 1"] {
         assert_eq!(
             refused(&query(), other.to_vec()),
-            "a.state: not a state (expected the output of `--partial`)\n"
+            "error: a.state: not a state (expected the output of `--partial`)\n"
         );
     }
 }
@@ -76,7 +76,10 @@ fn truncated_or_changed_states_are_rejected() {
     for end in super::NAME.len() + 2..good.len() {
         let (is_ok, out, errors) = merge(&query(), good[..end].to_vec());
         assert!(!is_ok && out.is_empty());
-        assert_eq!(errors, "a.state: the state is cut off or was changed\n");
+        assert_eq!(
+            errors,
+            "error: a.state: the state is cut off or was changed\n"
+        );
         // Nor is it taken with a checksum that fits.
         let (is_ok, out, _) = merge(&query(), seal(good[..end].to_vec()));
         assert!(!is_ok && out.is_empty(), "{end}");
@@ -108,7 +111,10 @@ fn a_key_that_is_there_twice_is_rejected() {
         let (mut out, mut errors) = (Vec::new(), Vec::new());
         assert!(!query.merge(states.collect(), &mut out, &mut errors));
         assert!(out.is_empty());
-        assert_eq!(errors, b"a.state: the state is cut off or was changed\n");
+        assert_eq!(
+            errors,
+            b"error: a.state: the state is cut off or was changed\n"
+        );
     }
 }
 
@@ -152,7 +158,10 @@ fn cyclic_or_unboundedly_expanding_values_are_rejected() {
     ] {
         let (is_ok, out, errors) = merge(&query, state(heap));
         assert!(!is_ok && out.is_empty());
-        assert_eq!(errors, "a.state: the state is cut off or was changed\n");
+        assert_eq!(
+            errors,
+            "error: a.state: the state is cut off or was changed\n"
+        );
     }
 }
 

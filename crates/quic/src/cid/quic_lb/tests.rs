@@ -130,11 +130,7 @@ fn ids(key: Option<[u8; 16]>, worker: u8) -> QuicLbIds {
         key,
         encodes_length: false,
     };
-    let worker = Worker {
-        server: &[10, 20, 30, 40],
-        worker,
-    };
-    QuicLbIds::new(config, &worker.server_id(), [9; 32]).expect("possible")
+    QuicLbIds::new(config, &[10, 20, 30, 40, worker], [9; 32]).expect("possible")
 }
 
 #[test]
@@ -147,12 +143,11 @@ fn ids_encode_server_and_worker() {
             let id = generator.generate();
             assert_eq!(id.len(), here.id_len());
             let decoded = here.layout().decode(id.as_slice()).expect("ours");
-            let worker = decoded.worker().expect("has a byte");
-            assert_eq!((worker.server, worker.worker), (&[10, 20, 30, 40][..], 3));
+            assert_eq!(decoded.server_id(), [10, 20, 30, 40, 3]);
             assert!(here.is_own(id.as_slice()) && !there.is_own(id.as_slice()));
             if key.is_none() {
                 // What a socket filter reads.
-                assert_eq!(id.as_slice()[here.layout().worker_offset()], 3);
+                assert_eq!(id.as_slice()[5], 3);
             }
         }
     }

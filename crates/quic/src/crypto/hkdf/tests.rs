@@ -3,7 +3,7 @@
 use aws_lc_rs::{digest, hkdf};
 
 use super::*;
-use crate::crypto::vectors::hex;
+use crate::crypto::testing::vectors::hex;
 
 struct Len(usize);
 

@@ -3,7 +3,7 @@ use std::iter;
 use aws_lc_rs::hmac;
 
 use super::*;
-use crate::crypto::vectors::hex;
+use crate::crypto::testing::vectors::hex;
 
 #[test]
 fn rfc4231_test_cases() {

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
-use aws_lc_rs::hkdf;
 use lastbyte_wire::{
     Writer,
     packet::{LongHeader, LongKind, PacketNumber, PacketNumberLen, PacketType},
@@ -11,59 +10,14 @@ use lastbyte_wire::{
 use super::*;
 use crate::crypto::{
     TAG_LEN,
-    testing::first,
-    vectors::{DESTINATION, V1, V2, Vectors, hex},
+    testing::{
+        first,
+        vectors::{DESTINATION, V1, V2, Vectors, hex},
+    },
 };
-
-/// A length for HKDF-Expand.
-struct Len(usize);
-
-impl hkdf::KeyType for Len {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
-/// HKDF-Expand-Label of RFC 8446 §7.1, with an empty context.
-pub(crate) fn expand_label(secret: &hkdf::Prk, label: &[u8], len: usize) -> Vec<u8> {
-    let label = [b"tls13 ", label].concat();
-    let info = [
-        &(len as u16).to_be_bytes(),
-        &[label.len() as u8][..],
-        &label,
-        &[0],
-    ];
-    let mut out = vec![0; len];
-    secret
-        .expand(&info, Len(len))
-        .unwrap()
-        .fill(&mut out)
-        .unwrap();
-    out
-}
 
 fn destination() -> ConnectionId {
     ConnectionId::new(&hex(DESTINATION)).unwrap()
-}
-
-#[test]
-fn salts_and_labels_derive_the_keys_of_the_rfcs() {
-    for vectors in [&V1, &V2] {
-        let labels = vectors.version.labels();
-        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, vectors.version.initial_salt());
-        let initial = salt.extract(destination().as_slice());
-        for (label, expected) in [
-            (&b"client in"[..], vectors.client),
-            (b"server in", vectors.server),
-        ] {
-            let secret = expand_label(&initial, label, 32);
-            let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &secret);
-            let key = expand_label(&prk, labels.key, 16);
-            let iv = expand_label(&prk, labels.iv, 12);
-            let hp = expand_label(&prk, labels.hp, 16);
-            assert_eq!([secret, key, iv, hp], expected.map(hex));
-        }
-    }
 }
 
 /// Writes, seals and protects a packet with each library, and compares; opens the packet of the RFC, and compares.

@@ -57,8 +57,6 @@ pub(super) struct PlainSession {
     expected: Option<MessageType>,
     /// A checksum of all messages so far.
     transcript: u64,
-    /// The secret of exported keying material.
-    exporter: u64,
     keys: VecDeque<NewKeys>,
     early_data: EarlyData,
     resumed: Option<bool>,
@@ -122,7 +120,6 @@ impl PlainSession {
             outgoing: PerSpace::default(),
             expected: Some(expected),
             transcript: 0,
-            exporter: 0,
             keys: VecDeque::new(),
             early_data: EarlyData::Unavailable,
             resumed: None,
@@ -234,7 +231,6 @@ impl PlainSession {
         match self.side() {
             Side::Client => {
                 let secret = self.secret();
-                self.exporter = self.transcript;
                 self.write_finished()?;
                 self.add_one_rtt_keys(secret);
                 Ok(())

@@ -157,11 +157,7 @@ fn one_seed_gives_the_same_bytes_and_another_does_not() {
         let client = PlainClient { seed, ..client() };
         let (mut c, s) = driven(&client, &server());
         let packet = short_packet(c.keys(), 7, b"frames").unwrap();
-        let mut exported = [0; 20];
-        c.session
-            .export_keying_material(b"label", None, &mut exported)
-            .unwrap();
-        (c.sent_data, s.sent_data, packet, exported)
+        (c.sent_data, s.sent_data, packet)
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(3));
@@ -176,23 +172,6 @@ fn one_seed_gives_the_same_bytes_and_another_does_not() {
     let (_, mut other) = server_keys(b"other");
     let mut packet = short_packet(one.keys(), 0, b"frames").unwrap();
     assert!(open_short(other.keys(), &mut packet, Time::ZERO).is_err());
-}
-
-#[test]
-fn exported_keying_material_is_the_same_at_both_ends() {
-    let (c, s) = driven(&client(), &server());
-    let export = |end: &End, context| {
-        let mut out = [0; 21];
-        let result = end
-            .session
-            .export_keying_material(b"label", context, &mut out);
-        result.map(|()| out)
-    };
-    let ours = export(&c, Some(b"context")).unwrap();
-    assert_eq!(export(&s, Some(b"context")), Ok(ours));
-    assert_ne!(export(&s, None), Ok(ours));
-    let (c, _) = ends(&client(), &server());
-    assert!(export(&c, None).is_err());
 }
 
 #[test]

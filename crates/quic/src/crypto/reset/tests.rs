@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use super::*;
-use crate::crypto::vectors::hex;
+use crate::crypto::testing::vectors::hex;
 
 #[test]
 fn a_token_is_the_first_half_of_an_hmac() {

@@ -4,7 +4,7 @@
 use lastbyte_wire::packet::{DecodeConfig, Packet, Packets};
 
 use super::*;
-use crate::crypto::vectors::{DESTINATION, V1, V2, hex};
+use crate::crypto::testing::vectors::{DESTINATION, V1, V2, hex};
 
 fn is_accepted(mut bytes: Vec<u8>, destination: &ConnectionId) -> bool {
     let config = DecodeConfig {

@@ -11,23 +11,21 @@
 //! | 4 | version of QUIC (RFC 9369 §5) |
 //! | 8 | the server that issued it |
 //! | 1 + n | its remembered transport parameters (RFC 9000 §7.4.1), after their length |
-//! | n | the application's, to the end of our own data |
 //! | n | session, to the end |
 
 use std::time::Duration;
 
 use lastbyte_wire::{Reader, UnexpectedEnd, packet::Version};
 
-use super::APPLICATION_MAX;
 use crate::WallTime;
 
 #[cfg(test)]
 mod tests;
 
 /// Maximum size of our own data in bytes.
-pub(super) const OWN_MAX: usize = 256;
+pub(super) const OWN_MAX: usize = 160;
 /// Maximum size of the transport parameters in bytes.
-pub(super) const PARAMETERS_MAX: usize = OWN_MAX - FIXED_LEN - APPLICATION_MAX;
+pub(super) const PARAMETERS_MAX: usize = OWN_MAX - FIXED_LEN;
 
 /// Version, server, and the length of the parameters.
 const FIXED_LEN: usize = 4 + 8 + 1;
@@ -42,18 +40,16 @@ pub(super) struct Contents<'a> {
     pub(super) server_id: u64,
     /// Encoded; at most [`PARAMETERS_MAX`] bytes.
     pub(super) parameters: &'a [u8],
-    /// At most [`APPLICATION_MAX`] bytes.
-    pub(super) application: &'a [u8],
     pub(super) session: &'a [u8],
 }
 
 impl<'a> Contents<'a> {
     /// `None` if a field is too long.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
-        if self.parameters.len() > PARAMETERS_MAX || self.application.len() > APPLICATION_MAX {
+        if self.parameters.len() > PARAMETERS_MAX {
             return None;
         }
-        let own_len = FIXED_LEN + self.parameters.len() + self.application.len();
+        let own_len = FIXED_LEN + self.parameters.len();
         Some(
             [
                 &self.issued.since_unix_epoch().as_secs().to_be_bytes()[..],
@@ -62,7 +58,6 @@ impl<'a> Contents<'a> {
                 &self.server_id.to_be_bytes(),
                 &[u8::try_from(self.parameters.len()).ok()?],
                 self.parameters,
-                self.application,
                 self.session,
             ]
             .concat(),
@@ -83,7 +78,6 @@ impl<'a> Contents<'a> {
             version,
             server_id,
             parameters: own.bytes(parameters_len.into())?,
-            application: own.take_rest(),
             session: reader.take_rest(),
         })
     }

@@ -29,7 +29,7 @@ use lastbyte_wire::{Side, packet::Version, transport_parameters::TransportParame
 use rustls::{crypto::SecureRandom, server::StoresServerSessions};
 
 use super::{
-    APPLICATION_MAX, ApplicationDataTooLong, Refusal, ResumedTicket, Strike, Tickets, ZeroRtt,
+    LIFETIME_MAX, Refusal, ResumedTicket, Strike, Tickets, ZeroRtt,
     contents::Contents,
     message::{HEADER_LEN, Messages, NEW_SESSION_TICKET, NewSessionTicket, body_len},
 };
@@ -75,8 +75,6 @@ struct State {
     stored: Vec<(Vec<u8>, Vec<u8>)>,
     /// The last one that was opened.
     opened: Option<ResumedTicket>,
-    /// The connection's data for its tickets, in place of the common ones.
-    application: Option<Vec<u8>>,
 }
 
 /// The `ClientHello` being received.
@@ -149,18 +147,6 @@ impl ServerTickets {
         Arc::clone(&self.store)
     }
 
-    /// Sets the connection's data for tickets that are yet to be written.
-    pub(in crate::crypto) fn set_application(
-        &mut self,
-        application: &[u8],
-    ) -> Result<(), ApplicationDataTooLong> {
-        if application.len() > APPLICATION_MAX {
-            return Err(ApplicationDataTooLong);
-        }
-        self.store.state().application = Some(application.to_vec());
-        Ok(())
-    }
-
     /// Observes CRYPTO data of Initial packets before rustls reads it.
     pub(in crate::crypto) fn on_initial(&mut self, data: &[u8]) {
         let mut state = self.store.state();
@@ -230,17 +216,13 @@ impl TicketStore {
             version: self.version.number().get(),
             server_id: self.tickets.server_id,
             parameters: &parameters.unwrap_or_default(),
-            application: state
-                .application
-                .as_ref()
-                .unwrap_or(&self.tickets.application),
             session: &session,
         }
         .encode()?;
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).ok()?;
         let ticket = self.tickets.keys().seal(nonce, &contents)?;
-        let lifetime_s = u32::try_from(self.tickets.lifetime.as_secs()).ok()?;
+        let lifetime_s = u32::try_from(LIFETIME_MAX.as_secs()).ok()?;
         NewSessionTicket {
             lifetime_s,
             ticket: &ticket,
@@ -313,8 +295,8 @@ impl StoresServerSessions for TicketStore {
         let contents = Contents::decode(&opened).ok()?;
         let now = self.tickets.clock.now();
         // rustls' server does not request the age of a session.
-        let is_alive = now.since(contents.issued) <= self.tickets.lifetime
-            && contents.issued <= now + CLOCK_SKEW;
+        let is_alive =
+            now.since(contents.issued) <= LIFETIME_MAX && contents.issued <= now + CLOCK_SKEW;
         if !is_alive || !contents.is_of(self.first) {
             return None;
         }
@@ -326,7 +308,6 @@ impl StoresServerSessions for TicketStore {
         state.opened = Some(ResumedTicket {
             issued: contents.issued,
             server_id: contents.server_id,
-            application: contents.application.to_vec(),
             refusal,
         });
         Some(session)

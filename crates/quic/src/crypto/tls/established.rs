@@ -1,7 +1,6 @@
 //! A server's session once its handshake is complete and its tickets are written.
 //!
-//! Owns the values that a [`Session`](crate::crypto::Session) still has to return, the exporter secret (RFC 8446 §7.5), and
-//! the traffic secrets, from which the first 1-RTT keys can be derived again. It accepts no messages: a client may not send any from here on, neither `KeyUpdate` (RFC 9001 §6) nor a
+//! Owns the values that a [`Session`](crate::crypto::Session) still has to return, and the traffic secrets, from which the first 1-RTT keys can be derived again. It accepts no messages: a client may not send any from here on, neither `KeyUpdate` (RFC 9001 §6) nor a
 //! certificate, which a QUIC server does not request after the handshake (RFC 9001 §4.4).
 //!
 //! Decision: rustls uses about 4 KB for a connection, including its configuration, which would be kept as long as the
@@ -15,24 +14,19 @@ use std::{
 use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
     CipherSuite, HandshakeKind, KeyLog, SupportedCipherSuite, Tls13CipherSuite,
-    crypto::tls13::{HkdfExpander, OkmBlock},
+    crypto::tls13::OkmBlock,
     quic::{self, ServerConnection},
 };
 
 use crate::crypto::{
-    EarlyData, ExportError, Keys, NewKeys, Session, SessionError, Space, tickets::ResumedTicket,
-    traffic,
+    EarlyData, Keys, NewKeys, Session, SessionError, Space, tickets::ResumedTicket, traffic,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// The labels with which rustls logs the exporter secret, and the traffic secrets of client and server.
-const LABELS: [&str; 3] = [
-    "EXPORTER_SECRET",
-    "CLIENT_TRAFFIC_SECRET_0",
-    "SERVER_TRAFFIC_SECRET_0",
-];
+/// The labels with which rustls logs the traffic secrets of client and server.
+const LABELS: [&str; 2] = ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"];
 /// The alert `unexpected_message` (RFC 8446 §6).
 const UNEXPECTED_MESSAGE: u8 = 10;
 
@@ -40,7 +34,7 @@ const UNEXPECTED_MESSAGE: u8 = 10;
 pub(super) struct SecretLog {
     next: Arc<dyn KeyLog>,
     /// In the order of [`LABELS`].
-    secrets: Mutex<[Option<OkmBlock>; 3]>,
+    secrets: Mutex<[Option<OkmBlock>; 2]>,
 }
 
 impl SecretLog {
@@ -51,7 +45,7 @@ impl SecretLog {
         }
     }
 
-    fn take(&self) -> [Option<OkmBlock>; 3] {
+    fn take(&self) -> [Option<OkmBlock>; 2] {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *secrets)
     }
@@ -95,7 +89,6 @@ pub(super) struct Established {
     certificate: Option<Box<[u8]>>,
     suite: &'static Tls13CipherSuite,
     resumed: Option<Box<ResumedTicket>>,
-    exporter: OkmBlock,
     /// The traffic secrets of client and server.
     traffic: [OkmBlock; 2],
 }
@@ -114,7 +107,7 @@ impl Established {
         };
         traffic::derivation(suite)?;
         let certificates = connection.peer_certificates().unwrap_or_default();
-        let [exporter, client, server] = log.take();
+        let [client, server] = log.take();
         Some(Self {
             version,
             key_version,
@@ -125,7 +118,6 @@ impl Established {
             certificate: certificates.first().map(|first| Box::from(first.as_ref())),
             kind: connection.handshake_kind(),
             suite,
-            exporter: exporter?,
             traffic: [client?, server?],
             resumed: resumed.map(Box::new),
         })
@@ -202,30 +194,6 @@ impl Session for Established {
         self.certificate.as_deref()
     }
 
-    /// RFC 8446 §7.5.
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError> {
-        if out.is_empty() {
-            return Err(ExportError);
-        }
-        let hash = self.suite.common.hash_provider;
-        let hkdf = self.suite.hkdf_provider;
-        let of_label = hkdf.expander_for_okm(&self.exporter);
-        let secret = with_label(label, hash.hash(&[]).as_ref(), hash.output_len(), |info| {
-            of_label.expand_block(info)
-        })?;
-        let context = hash.hash(context.unwrap_or_default());
-        let exporter: Box<dyn HkdfExpander> = hkdf.expander_for_okm(&secret);
-        with_label(b"exporter", context.as_ref(), out.len(), |info| {
-            exporter.expand_slice(info, out)
-        })?
-        .map_err(|_| ExportError)
-    }
-
     fn one_rtt_keys(&self) -> Option<Keys> {
         let derivation = traffic::derivation(self.suite)?;
         let secrets = self.traffic.each_ref();
@@ -247,25 +215,4 @@ pub(super) fn suite_name(suite: CipherSuite) -> &'static str {
         CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
         _ => "another",
     }
-}
-
-/// Calls `expand` with the `HkdfLabel` of RFC 8446 §7.1.
-fn with_label<T>(
-    label: &[u8],
-    context: &[u8],
-    len: usize,
-    expand: impl FnOnce(&[&[u8]]) -> T,
-) -> Result<T, ExportError> {
-    const PREFIX: &[u8] = b"tls13 ";
-    let len = u16::try_from(len).map_err(|_| ExportError)?;
-    let label_len = u8::try_from(PREFIX.len() + label.len()).map_err(|_| ExportError)?;
-    let context_len = u8::try_from(context.len()).map_err(|_| ExportError)?;
-    Ok(expand(&[
-        &len.to_be_bytes(),
-        &[label_len],
-        PREFIX,
-        label,
-        &[context_len],
-        context,
-    ]))
 }

@@ -316,23 +316,6 @@ fn messages_that_quic_forbids_are_unexpected() {
 }
 
 #[test]
-fn keying_material_is_the_same_at_both_ends_once_complete() {
-    let (client, server) = pair();
-    let (mut c, mut s) = ends(&client, &server, Version::V1);
-    let export = |end: &End, context| {
-        let mut out = [0; 40];
-        end.session
-            .export_keying_material(b"label", context, &mut out)
-            .map(|()| out)
-    };
-    assert_eq!(export(&c, None), Err(ExportError));
-    drive(&mut c, &mut s, usize::MAX).unwrap();
-    let ours = export(&c, Some(b"context")).unwrap();
-    assert_eq!(export(&s, Some(b"context")), Ok(ours));
-    assert_ne!(export(&s, Some(b"other")), Ok(ours));
-}
-
-#[test]
 fn secrets_go_to_the_key_log_of_the_configuration() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let identity = identity();

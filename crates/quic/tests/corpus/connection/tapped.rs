@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use lastbyte_quic::crypto::{
-    ClientCrypto, EarlyData, ExportError, Keys, NewKeys, ServerCrypto, Session, SessionError,
-    Space, StartError, VersionOffer,
+    ClientCrypto, EarlyData, Keys, NewKeys, ServerCrypto, Session, SessionError, Space, StartError,
+    VersionOffer,
 };
 use lastbyte_wire::{ConnectionId, packet::Version};
 
@@ -151,14 +151,5 @@ impl Session for Pair {
 
     fn peer_certificate(&self) -> Option<&[u8]> {
         self.session.peer_certificate()
-    }
-
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError> {
-        self.session.export_keying_material(label, context, out)
     }
 }

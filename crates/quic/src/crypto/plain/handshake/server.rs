@@ -78,7 +78,6 @@ impl PlainSession {
         }
         self.write_finished()?;
         let secret = self.secret();
-        self.exporter = self.transcript;
         self.add_one_rtt_keys(secret);
         Ok(())
     }

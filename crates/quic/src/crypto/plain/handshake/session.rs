@@ -4,8 +4,8 @@ use std::fmt;
 
 use lastbyte_wire::{Side, packet::Version};
 
-use super::{Checksum, EarlyData, NewKeys, PlainSession, Role, SessionError, Space, mix};
-use crate::crypto::{ExportError, Session};
+use super::{EarlyData, NewKeys, PlainSession, Role, SessionError, Space};
+use crate::crypto::Session;
 
 impl Session for PlainSession {
     fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError> {
@@ -82,27 +82,6 @@ impl Session for PlainSession {
 
     fn peer_certificate(&self) -> Option<&[u8]> {
         None
-    }
-
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError> {
-        if self.is_handshaking() {
-            return Err(ExportError);
-        }
-        let mut checksum = Checksum::new(self.exporter, out.len() as u64);
-        checksum.add(label);
-        checksum.add(context.unwrap_or_default());
-        for (number, chunk) in (0..).zip(out.chunks_mut(8)) {
-            let word = mix(checksum.word(), number).to_be_bytes();
-            for (to, from) in chunk.iter_mut().zip(word) {
-                *to = from;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@ const CONTENTS: Contents<'_> = Contents {
     version: 1,
     server_id: 0x0102_0304_0506_0708,
     parameters: b"parameters",
-    application: b"arm B",
     session: b"session",
 };
 
@@ -15,7 +14,7 @@ const CONTENTS: Contents<'_> = Contents {
 fn contents_round_trip() {
     let bytes = CONTENTS.encode().unwrap();
     assert_eq!(Contents::decode(&bytes), Ok(CONTENTS));
-    assert_eq!(bytes.len(), 8 + 2 + 4 + 8 + 1 + 10 + 5 + 7);
+    assert_eq!(bytes.len(), 8 + 2 + 4 + 8 + 1 + 10 + 7);
     assert!(CONTENTS.is_of(Version::V1));
     assert!(!CONTENTS.is_of(Version::V2));
     let own_end = bytes.len() - CONTENTS.session.len();
@@ -25,23 +24,17 @@ fn contents_round_trip() {
 }
 
 #[test]
-fn application_data_and_parameters_are_bounded() {
+fn parameters_are_bounded() {
     let longest = Contents {
         parameters: &[1; PARAMETERS_MAX],
-        application: &[2; APPLICATION_MAX],
         ..CONTENTS
     };
     let bytes = longest.encode().unwrap();
-    assert_eq!(bytes[8..10], [1, 0], "{OWN_MAX} bytes");
+    assert_eq!(bytes[8..10], [0, 160], "{OWN_MAX} bytes");
     assert_eq!(Contents::decode(&bytes), Ok(longest));
     let parameters = Contents {
         parameters: &[1; PARAMETERS_MAX + 1],
         ..CONTENTS
     };
     assert_eq!(parameters.encode(), None);
-    let application = Contents {
-        application: &[1; APPLICATION_MAX + 1],
-        ..CONTENTS
-    };
-    assert_eq!(application.encode(), None);
 }

@@ -6,7 +6,7 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{TransportError, packet::Version};
 
 use crate::crypto::{
-    AeadProvider, ClientCrypto as _, EarlyData, ExportError, OpenError, ServerCrypto as _, Space,
+    AeadProvider, ClientCrypto as _, EarlyData, OpenError, ServerCrypto as _, Space,
     key_log::KeyLogLines,
     testing::{End, PTO, drive, number, open_short, passes, short_packet},
     tickets::testing::Fleet,
@@ -86,32 +86,6 @@ fn the_first_one_rtt_keys_can_be_derived_again() {
             assert!(!s.keys().is_released(), "they cannot be derived again");
         }
     }
-}
-
-#[test]
-fn rfc8446_7_5_both_ends_export_the_same_keying_material() {
-    let (c, s) = established();
-    for context in [None, Some(&b"context"[..])] {
-        for len in [1, 32, 100] {
-            let (mut ours, mut theirs) = (vec![0; len], vec![0; len]);
-            let export = |end: &End, out: &mut [u8]| {
-                end.session.export_keying_material(b"label", context, out)
-            };
-            export(&s, &mut ours).unwrap();
-            export(&c, &mut theirs).unwrap();
-            assert_eq!(ours, theirs, "{context:?} {len}");
-            // One byte is zero in one of 256 handshakes.
-            assert!(len == 1 || ours != vec![0; len]);
-        }
-    }
-    let too_much = |label: &[u8], len| {
-        let mut out = vec![0; len];
-        s.session.export_keying_material(label, None, &mut out)
-    };
-    assert_eq!(too_much(b"label", 0), Err(ExportError));
-    assert_eq!(too_much(b"label", 255 * 48 + 1), Err(ExportError));
-    assert_eq!(too_much(b"label", 1 << 16), Err(ExportError));
-    assert_eq!(too_much(&[b'x'; 250], 32), Err(ExportError));
 }
 
 #[test]

@@ -26,7 +26,7 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::{ConnectionId, packet::Version};
 
-use super::{tests::settings_of, *};
+use super::{super::*, settings_of};
 use crate::{
     dispatcher::{Amount, Arrivals, Share},
     recorder::Counts,
