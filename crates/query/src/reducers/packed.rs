@@ -164,6 +164,15 @@ impl PackedScope {
         self.slot.weight() + heap_weight(&self.heap)
     }
 
+    /// The number of groups of the outermost `group_by`.
+    pub(crate) fn groups(&self) -> usize {
+        let groups = self.slot.reducers.iter().map(|reducer| match reducer {
+            PackedReducer::Keyed(_, slots) => slots.len(),
+            _ => 0,
+        });
+        groups.sum()
+    }
+
     pub(crate) fn unpack(self) -> UnpackedScope {
         UnpackedScope {
             slot: self.slot,
