@@ -10,6 +10,10 @@ use crate::value::Value;
 
 const DEPTH_MAX: usize = 100;
 
+/// Maximum number of digits of an integer, or of the part of a number before its point. The time of work on integers grows with the
+/// square of their length; all of this length are below 2^131072.
+pub(crate) const DIGITS_MAX: usize = 39_456;
+
 /// Keys are remembered up to this place; those after it share one.
 const KEYS_MAX: usize = 10_000;
 
@@ -380,6 +384,7 @@ impl<'a, B: Build> Parser<'a, B> {
         if plain == 0
             || matches!(next, b'.' | b'e' | b'E')
             || plain > 1 && rest.first() == Some(&b'0')
+            || plain > DIGITS_MAX
         {
             return self.number_end().map(|_| ());
         }
@@ -546,6 +551,7 @@ impl<'a, B: Build> Parser<'a, B> {
         if self.peek() == b'-' {
             self.at += 1;
         }
+        let first = self.at;
         match self.peek() {
             b'0' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => {
                 return Err(Self::fail(start, "invalid number: it begins with a zero"));
@@ -555,6 +561,13 @@ impl<'a, B: Build> Parser<'a, B> {
                 self.at = start;
                 return Err(self.unexpected());
             }
+        }
+        let count = self.at - first;
+        if count > DIGITS_MAX {
+            return Err(Self::fail(
+                start,
+                format!("invalid number: {count} digits (expected at most {DIGITS_MAX})"),
+            ));
         }
         let mut float = false;
         if self.peek() == b'.' {

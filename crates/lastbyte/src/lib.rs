@@ -96,7 +96,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Lb(arguments)) => commands::lb::run(&arguments),
         Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
         Some(Command::Completions(arguments)) => {
-            commands::completions::run(&arguments, Arguments::command())
+            commands::completions::run(&arguments, Arguments::command(), registry)
         }
         Some(Command::Man(arguments)) => commands::man::run(&arguments, Arguments::command()),
     };

@@ -72,6 +72,14 @@ fn bash_completes_commands_and_options() {
     };
     assert_eq!(complete("lastbyte repo"), "report\n");
     assert_eq!(complete("lastbyte bench --warm"), "--warm-up-time\n");
+    assert_eq!(complete("lastbyte sim --network vd"), "vdsl\n");
+    assert_eq!(complete("lastbyte sim --arm rapid-s"), "rapid-start\n");
+    assert_eq!(complete("lastbyte serve --congestion cub"), "cubic\n");
+    // A file as well.
+    assert_eq!(
+        complete("lastbyte emulate --network Cargo.to"),
+        "Cargo.toml\n"
+    );
 }
 
 #[test]

@@ -646,6 +646,29 @@ fn rows_beyond_the_memory_limit_are_sorted_in_temporary_files() {
     );
 }
 
+/// Parts of threads with a group for each row were kept beside the groups, up to the limit and beyond.
+#[test]
+fn groups_of_a_row_each_need_no_more_memory_on_more_threads() {
+    let folder = folder("query-distinct");
+    let padding = "x".repeat(40);
+    let row = |at: u64| {
+        format!(
+            "{{\"k\":\"{}-{padding}\",\"v\":{at}}}\n",
+            at * 7919 % 200_003
+        )
+    };
+    let rows: Vec<String> = (0..300_000).map(row).collect();
+    fs::write(folder.join("distinct"), rows.concat()).expect("room");
+    let query = "'group_by(_[\"k\"]) { |r| [count(), sum(r[\"v\"])] }' distinct | cksum";
+    let whole = run_once(&folder, &format!("lastbyte query -P 1 {query}"));
+    for threads in 2..=3 {
+        let line = format!("lastbyte query -P {threads} --max-memory 100M {query}");
+        assert_eq!(run_once(&folder, &line), whole, "{threads}");
+    }
+    assert_eq!(whole.1, "");
+    fs::remove_file(folder.join("distinct")).expect("its own");
+}
+
 /// What the program itself and its input take does not count for rows: 63 MB of wide rows within 52 MiB.
 #[test]
 fn wide_rows_are_sorted_within_a_small_limit() {

@@ -62,16 +62,8 @@ pub(crate) fn call(
         }
         Builtin::Percentile => {
             let asked = args.get(1).cloned().unwrap_or_default();
-            step_unless_nil(
-                vm,
-                |vm| {
-                    Ok(Accumulator::Percentile {
-                        values: Column::default(),
-                        shares: Box::new(shares(vm, &asked)?),
-                    })
-                },
-                first(),
-            )
+            let error = option(args.get(1..).unwrap_or_default(), "error")?.unwrap_or_default();
+            step_unless_nil(vm, |vm| percentile(vm, &asked, &error), first())
         }
         Builtin::First => one(vm, Which::First, first()),
         Builtin::Last => one(vm, Which::Last, first()),
@@ -454,6 +446,24 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
         rows.remove(0)
     } else {
         Value::array(rows)
+    })
+}
+
+/// Of all values, or within a relative error.
+fn percentile(vm: &mut Vm, asked: &Value, error: &Value) -> Eval<Accumulator> {
+    let shares = shares(vm, asked)?;
+    if error.is_nil() {
+        return Ok(Accumulator::Percentile {
+            values: Column::default(),
+            shares: Box::new(shares),
+        });
+    }
+    let relative = float_of(error).and_then(|error| Histogram::relative(error, shares));
+    relative.map(Accumulator::Histogram).ok_or_else(|| {
+        argument_error(format!(
+            "error: {} (expected 0.0001 to 0.5)",
+            inspect(error)
+        ))
     })
 }
 

@@ -129,7 +129,7 @@ forms! {
         &["ddof", "population"] => "`stdev(e, sample: true)` for n - 1",
         CONDITIONS => "`stdev(p ? e : nil)`",
     }
-    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" {
+    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" ["error"] {
         &["p", "q", "percentile", "quantile"] => "`percentile(e, p)`",
         CONDITIONS => "`percentile(c ? e : nil, p)`",
     }

@@ -121,7 +121,7 @@ proptest! {
         // Of each reducer, also with sums of floats, whose order counts.
         for reducer in [
             "sum(v)", "count()", "count(v)", "count_if(v > 0)", "min(v)", "max(v)", "average(v)", "stdev(v)",
-            "percentile(v, [0.1, 0.5])", "histogram(v, 1)", "distinct(v)", "top(2, v)", "group(v)", "sort(v)",
+            "percentile(v, [0.1, 0.5])", "percentile(v, [0.1, 0.5], error: 0.01)", "histogram(v, 1)", "distinct(v)", "top(2, v)", "group(v)", "sort(v)",
             "first(v)", "last(v)", "mode(v)", "corr(v, r[\"at\"])", "sum(v, initial: 0.5)", "[min(v), max(v)]",
         ] {
             let group = format!("group_by(_[\"at\"] % 60) {{ |r| v = r[\"key\"] * 0.1; {reducer} }}");
@@ -496,6 +496,56 @@ fn values_that_share_parts_are_one_key_in_any_order() {
             (out, errors),
             (format!("{wanted}\n").repeat(2), String::new()),
             "{query}"
+        );
+    }
+}
+
+/// A product or a text of it used to take minutes, which no signal and no limit ended.
+#[test]
+fn integers_have_a_bounded_length() {
+    let long = "9".repeat(39_456);
+    for query in [
+        "x = 3; 40.times { x = x * x }; x.to_s.length",
+        "x = 3; 40.times { x = x ** 2 }; 1",
+        "x = 1; 40.times { x = x << 100_000 }; 1",
+        "x = _[\"long\"]; 40.times { x = x + x }; 1",
+        "(1..100_000).inject(:*)",
+        "(_[\"long\"].to_s * 2).to_i",
+        "Integer(_[\"long\"].to_s * 2)",
+        "(\"f\" * 40_000).hex",
+        "1.round(-100_000)",
+    ] {
+        let rows = format!("{{\"long\":{long}}}\n");
+        let query = query.to_owned();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn({
+            let query = query.clone();
+            move || sender.send(run(&query, &rows, Options::default()))
+        });
+        let (out, errors) = receiver
+            .recv_timeout(Duration::from_secs(60))
+            .expect(&query);
+        assert_eq!(out, "", "{query}");
+        assert!(
+            errors.contains(" bits (expected at most 131072)"),
+            "{query}: {errors}"
+        );
+    }
+    // The longest that a row may have, with what becomes of it.
+    let row = format!("{{\"long\":-{long}}}\n");
+    let answers = run(
+        "[_[\"long\"].abs.to_s.length, _[\"long\"] + 1 > _[\"long\"], -15.floor(-400) == -(10 ** 400)]",
+        &row,
+        Options::default(),
+    );
+    assert_eq!(answers, ("[39456,true,true]\n".to_owned(), String::new()));
+    for query in ["_[\"long\"] > 1", "_[\"a\"]", "_"] {
+        let rows = format!("{{\"long\":1{long},\"a\":1}}\n");
+        let (out, errors) = run(query, &rows, Options::default());
+        assert_eq!(out, "", "{query}");
+        assert!(
+            errors.contains("39457 digits (expected at most 39456)"),
+            "{query}: {errors}"
         );
     }
 }

@@ -114,6 +114,49 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (xx > 1e-9 && yy > 1e-9).then(|| sum(&|it| (it.0 - x) * (it.1 - y)) / (xx * yy).sqrt())
 }
 
+#[test]
+fn an_error_of_percentiles_is_a_number_in_bounds() {
+    for (error, shown) in [("0.00001", "1.0e-05"), ("0.6", "0.6"), ("\"x\"", "\"x\"")] {
+        let query = format!("percentile(_, 0.5, error: {error})");
+        let (out, errors) = run(&query, "1\n", Options::default());
+        assert_eq!(out, "", "{query}");
+        let expected = format!("error: {shown} (expected 0.0001 to 0.5)");
+        assert!(errors.contains(&expected), "{query}: {errors}");
+    }
+}
+
+/// Numbers of all orders of magnitude, also such that no float is smaller or greater.
+fn number() -> impl Strategy<Value = f64> {
+    let scaled =
+        (-1000_i32..1000, -300_i32..300).prop_map(|(it, scale)| f64::from(it) * 10_f64.powi(scale));
+    prop_oneof![scaled, Just(5e-324), Just(-f64::MAX), Just(0.0), 0.9..1.1]
+}
+
+proptest! {
+    #[test]
+    fn percentiles_within_an_error_differ_by_no_more(
+        numbers in proptest::collection::vec(number(), 1..200),
+        error in prop_oneof![Just(0.0001), Just(0.5), 0.001..0.1],
+        threads in 1..4_usize,
+    ) {
+        let rows: String = numbers.iter().map(|it| format!("[{it:?}]\n")).collect();
+        let shares = "[0, 0.01, 0.5, 0.9, 0.999, 1]";
+        let list = |query: &str, threads| {
+            let options = Options { threads, chunk_bytes: 100, ..Options::default() };
+            let (out, errors) = run(query, &rows, options);
+            assert_eq!(errors, "", "{query}");
+            let numbers = out.trim().trim_matches(['[', ']']).split(',').map(|it| it.parse::<f64>().unwrap());
+            numbers.collect::<Vec<_>>()
+        };
+        let exact = list(&format!("percentile(_[0], {shares})"), 1);
+        let close = list(&format!("percentile(_[0], {shares}, error: {error:?})"), threads);
+        prop_assert_eq!(exact.len(), close.len());
+        for (exact, close) in exact.iter().zip(&close) {
+            prop_assert!((close - exact).abs() <= exact.abs() * error * (1.0 + 1e-9) + 5e-324, "{close} for {exact}, {error}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -11,15 +11,20 @@
 //! - *Intervals are those of a normal distribution with the deviation of the resamples*, on a logarithmic scale for changes. All of
 //!   a report hold at once in 95 % of experiments (Bonferroni). A ratio without any failure in both arms has none.
 //! - Two requests are of one connection if address and port of the client, worker, number and transport are the same.
+//! - *A line is a copy* if one with the same values was read before, and the log went on for a while since: lines are written when
+//!   responses end. Two requests of a connection may well have the same values in the same millisecond.
 
 use core::ops::ControlFlow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_query::{Input, Options, Query, Value};
+use lastbyte_query::{AbsentKey, Input, Options, Query, Value};
 
-use crate::statistics::{
-    random::Random,
-    tests_of::{Estimate, chi_squared, simultaneous},
+use crate::{
+    comparison::several_experiments,
+    statistics::{
+        random::Random,
+        tests_of::{Estimate, chi_squared, simultaneous},
+    },
 };
 
 /// The percentiles that are compared, as shares.
@@ -34,6 +39,12 @@ const CONNECTIONS_MIN: usize = 30;
 const BEYOND_MIN: f64 = 5.0;
 /// Sample ratios with a smaller p are not by chance.
 const RATIO_P: f64 = 0.001;
+/// The maximum number of hashes of lines that are kept to find copies.
+const HASHES_MAX: usize = 1 << 18;
+/// Two lines with the same values are of two requests if their responses ended within this time of the newest line, in ms.
+const COPY_DELAY: f64 = 100.0;
+/// The share of copies beyond which a log is refused, in percent.
+const COPIES_MAX: u64 = 1;
 /// The most arms: more are values of an expression that names no arms.
 const ARMS_MAX: usize = 64;
 
@@ -50,6 +61,8 @@ pub struct Settings {
     pub arm: Option<String>,
     /// The key or expression that is compared. Default: `ms`.
     pub metric: String,
+    /// The number of planned looks at the experiment, for all of which intervals hold at once.
+    pub looks: u32,
     /// Random seed of the bootstrap.
     pub seed: u64,
     /// The number of bootstrap resamples.
@@ -67,9 +80,20 @@ pub enum Error {
     /// The log cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// No line is of a request of an arm, with the number of lines of requests.
-    #[error("{}", empty(*.0))]
-    Empty(u64),
+    /// No line is of a request of an arm, with the number of lines of requests, and the keys of the settings that no line has.
+    #[error("{}", empty(*.0, .1))]
+    Empty(u64, Vec<AbsentKey>),
+    /// A time that cannot be one, as text.
+    #[error("`ms` of a line is {0} (expected a number of milliseconds from 0 on)")]
+    Time(String),
+    /// The log has lines of several experiments, with these names; `None` for lines without one.
+    #[error("{}", several_experiments(.0))]
+    SeveralExperiments(Vec<Option<String>>),
+    /// Lines were read before: their share, in percent.
+    #[error(
+        "about {0} % of the lines are copies of others (expected each request once): give each log once, or remove the copies"
+    )]
+    Copies(u64),
     /// More arms than an experiment has.
     #[error("more than {} arms (expected an expression with few values)", ARMS_MAX)]
     TooManyArms,
@@ -78,12 +102,14 @@ pub enum Error {
     UnknownArm(String, Vec<String>),
 }
 
-fn empty(lines: u64) -> String {
+fn empty(lines: u64, absent: &[AbsentKey]) -> String {
+    let absent = absent.iter().map(|key| format!("; {key}"));
+    let absent = absent.collect::<String>();
     if lines == 0 {
-        return "the log has no lines of requests that are selected".to_owned();
+        return format!("the log has no lines of requests that are selected{absent}");
     }
     format!(
-        "none of {lines} requests has an arm and a value (expected HTTP/3 of an experiment, or --arm-by)"
+        "none of {lines} requests has an arm and a value (expected HTTP/3 of an experiment, or --arm-by){absent}"
     )
 }
 
@@ -98,6 +124,8 @@ pub struct Requests {
     pub replicates: usize,
     /// The p of the numbers of connections against the shares, unless there is only one arm.
     pub ratio_p: Option<f64>,
+    /// Keys of the settings that no line has.
+    pub absent: Vec<AbsentKey>,
     /// Why the log could not be read to its end, if so.
     pub trouble: Option<String>,
 }
@@ -132,18 +160,29 @@ impl Requests {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Expression`] if an expression is invalid, [`Error::Unreadable`] if nothing can be read, [`Error::Empty`] and
-    /// [`Error::TooManyArms`] if the log cannot be compared, and [`Error::UnknownArm`] if the settings name an arm that it has not.
+    /// Returns [`Error::Expression`] if an expression is invalid, [`Error::Unreadable`] if nothing can be read, [`Error::UnknownArm`] if
+    /// the settings name an arm that the log has not, and another [`Error`] if it cannot be compared.
     pub fn read(inputs: Vec<Input>, settings: &Settings) -> Result<Self, Error> {
-        let (gathered, lines, trouble) = gather(inputs, settings)?;
+        let (gathered, absent, trouble) = gather(inputs, settings)?;
         let Gathered {
-            mut arms, left_out, ..
+            mut arms,
+            left_out,
+            lines,
+            copies,
+            experiments,
+            ..
         } = gathered;
         if arms.is_empty() {
             return Err(match trouble {
                 Some(trouble) => Error::Unreadable(trouble),
-                None => Error::Empty(lines),
+                None => Error::Empty(lines, absent),
             });
+        }
+        if experiments.len() > 1 {
+            return Err(Error::SeveralExperiments(experiments.into_iter().collect()));
+        }
+        if copies * 100 > lines * COPIES_MAX {
+            return Err(Error::Copies(copies * 100 / lines));
         }
         let names: Vec<String> = arms.iter().map(|arm| arm.name.clone()).collect();
         let place = |name: &str| names.iter().position(|known| known == name);
@@ -170,9 +209,10 @@ impl Requests {
         let replicates = settings.replicates.min(replicates as usize);
         Ok(Self {
             ratio_p: ratio_p.filter(|_| arms.len() > 1),
-            arms: compare(&mut arms, settings.seed, replicates),
+            arms: compare(&mut arms, settings, replicates),
             left_out,
             replicates,
+            absent,
             trouble,
         })
     }
@@ -200,16 +240,59 @@ struct Gathered {
     arms: Vec<Arm>,
     /// Connections by a hash of what identifies them: the index in their arm.
     clusters: BTreeMap<(usize, u64), u32>,
+    /// The experiments of lines with an arm and a value.
+    experiments: BTreeSet<Option<String>>,
     left_out: u64,
-    is_over: bool,
+    lines: u64,
+    /// Hashes of lines without these bits.
+    hashes: BTreeSet<u64>,
+    mask: u64,
+    copies: u64,
+    /// When the newest response ended, in ms.
+    newest: f64,
 }
 
+/// The number of columns that tell connections apart.
+const CONNECTION: usize = 5;
+
 impl Gathered {
-    /// A row of the query. Returns `false` if there are too many arms.
-    fn add(&mut self, row: &[Value]) -> bool {
-        let [arm, value, is_complete, status, connection @ ..] = row else {
-            return true;
+    /// Counts a line that was read before.
+    fn find_copy(&mut self, time: &Value, ms: &Value, line: &[Value]) {
+        let (Some(time), Some(ms)) = (time.as_f64(), ms.as_f64()) else {
+            return;
         };
+        let end = time + ms;
+        self.newest = self.newest.max(end);
+        // The low bits of FNV-1a depend on all bytes.
+        let hash = hash(line);
+        if hash & self.mask != 0 {
+            return;
+        }
+        if !self.hashes.insert(hash) && self.newest - end > COPY_DELAY {
+            self.copies += self.mask + 1;
+        }
+        if self.hashes.len() > HASHES_MAX {
+            self.mask = self.mask << 1 | 1;
+            let mask = self.mask;
+            self.hashes.retain(|hash| hash & mask == 0);
+        }
+    }
+
+    /// A row of the query.
+    fn add(&mut self, row: &[Value], settings: &Settings) -> Result<(), Error> {
+        let [arm, value, line @ ..] = row else {
+            return Ok(());
+        };
+        let [experiment, is_complete, status, time, ms, connection @ ..] = line else {
+            return Ok(());
+        };
+        self.lines += 1;
+        self.find_copy(time, ms, line);
+        let connection = &connection[..CONNECTION.min(connection.len())];
+        let is_time = ms.is_null() || ms.as_f64().is_some_and(|ms| ms >= 0.0);
+        if settings.metric == "ms" && !is_time {
+            return Err(Error::Time(ms.to_string()));
+        }
         let number = match value {
             Value::Integer(number) => Some(*number as f64),
             Value::Float(number) => Some(*number).filter(|number| number.is_finite()),
@@ -223,13 +306,18 @@ impl Gathered {
         };
         let (Some(name), Some(number)) = (name, number) else {
             self.left_out += 1;
-            return true;
+            return Ok(());
         };
+        let experiment = experiment.as_str().map(str::to_owned);
+        // An arm of another definition may have lines without an experiment, as those over TCP.
+        if experiment.is_some() || settings.arm.is_none() {
+            self.experiments.insert(experiment);
+        }
         let known = self.arms.iter().position(|arm| arm.name == name);
         let place = known.unwrap_or(self.arms.len());
         if place == self.arms.len() {
             if place == ARMS_MAX {
-                return false;
+                return Err(Error::TooManyArms);
             }
             self.arms.push(Arm {
                 name,
@@ -239,7 +327,7 @@ impl Gathered {
         let is_success = *is_complete == Value::Bool(true)
             && matches!(status, Value::Integer(status) if (100..500).contains(status));
         let Some(arm) = self.arms.get_mut(place) else {
-            return true;
+            return Ok(());
         };
         let cluster = self.clusters.entry((place, hash(connection)));
         let cluster = *cluster.or_insert_with(|| {
@@ -250,7 +338,7 @@ impl Gathered {
             cluster,
             value: is_success.then_some(number),
         });
-        true
+        Ok(())
     }
 }
 
@@ -265,7 +353,7 @@ fn hash(values: &[Value]) -> u64 {
 fn gather(
     inputs: Vec<Input>,
     settings: &Settings,
-) -> Result<(Gathered, u64, Option<String>), Error> {
+) -> Result<(Gathered, Vec<AbsentKey>, Option<String>), Error> {
     let of = |text: &str| crate::comparison::expression_of(text);
     let compile = |text: &str| {
         let options = Options {
@@ -277,32 +365,35 @@ fn gather(
     let arm = settings.arm.clone().unwrap_or_else(|| of("arm"));
     let metric = of(&settings.metric);
     let filter = settings.filter.as_deref().unwrap_or("true");
+    let mut keys = Vec::new();
     for text in [arm.as_str(), &metric, filter] {
-        if let Some(effect) = compile(text)?.effect() {
+        let query = compile(text)?;
+        keys.extend(query.keys());
+        if let Some(effect) = query.effect() {
             let why = format!("`{text}` has {effect} (expected an expression of the line)");
             return Err(Error::Expression(why));
         }
     }
     let query = compile(&format!(
         "select(_[\"type\"] == \"request\" && ({filter})) >> \
-         [({arm}), ({metric}), _[\"complete\"], _[\"status\"], _[\"remote\"], _[\"port\"], _[\"worker\"], _[\"conn_id\"], _[\"http\"] == \"HTTP/3\"]"
+         [({arm}), ({metric}), _[\"experiment\"], _[\"complete\"], _[\"status\"], _[\"time\"], _[\"ms\"], _[\"remote\"], _[\"port\"], _[\"worker\"], \
+         _[\"conn_id\"], _[\"http\"] == \"HTTP/3\", _[\"path\"], _[\"method\"], _[\"bytes\"]]"
     ))?;
     let mut gathered = Gathered::default();
-    let mut lines = 0;
-    let outcome = query.for_each(inputs, |row| {
-        lines += 1;
-        if gathered.add(row) {
-            ControlFlow::Continue(())
-        } else {
-            gathered.is_over = true;
+    let mut wrong = None;
+    let outcome = query.for_each(inputs, |row| match gathered.add(row, settings) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            wrong = Some(error);
             ControlFlow::Break(())
         }
     });
-    if gathered.is_over {
-        return Err(Error::TooManyArms);
+    if let Some(wrong) = wrong {
+        return Err(wrong);
     }
+    let absent = crate::comparison::among(&outcome.absent, &keys);
     let trouble = outcome.into_result().err().map(|error| error.to_string());
-    Ok((gathered, lines, trouble))
+    Ok((gathered, absent, trouble))
 }
 
 /// What is estimated of an arm: its success ratio, and the logarithms of its percentiles.
@@ -395,12 +486,13 @@ fn measure(arm: &mut Arm, random: &mut Random, replicates: usize) -> Measured {
     }
 }
 
-fn compare(arms: &mut [Arm], seed: u64, replicates: usize) -> Vec<ArmRequests> {
+fn compare(arms: &mut [Arm], settings: &Settings, replicates: usize) -> Vec<ArmRequests> {
     let measured: Vec<Measured> = (1..)
         .zip(arms.iter_mut())
-        .map(|(stream, arm)| measure(arm, &mut Random::new(seed, stream), replicates))
+        .map(|(stream, arm)| measure(arm, &mut Random::new(settings.seed, stream), replicates))
         .collect();
-    let z = simultaneous((SHARES.len() + 1) * arms.len().saturating_sub(1));
+    let looks = settings.looks.max(1) as usize;
+    let z = simultaneous((SHARES.len() + 1) * arms.len().saturating_sub(1) * looks);
     let mut compared = Vec::new();
     for (place, (arm, of)) in arms.iter().zip(&measured).enumerate() {
         let base = measured.first().filter(|_| place > 0);

@@ -72,6 +72,12 @@ impl Identity {
         let error = |path: &Path, what: &dyn fmt::Display| {
             IdentityError(format!("cannot read `{}`: {what}", path.display()))
         };
+        // Opening a pipe would wait for another process, and a server that waits cannot be stopped.
+        for path in [certificates, key] {
+            if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+                return Err(error(path, &"not a regular file"));
+            }
+        }
         let text = fs::read(certificates).map_err(|found| error(certificates, &found))?;
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<_, _>>()

@@ -13,10 +13,12 @@ pub use lastbyte_origin::log::{LogCounts, LogQueue, LogStatistics, LogWriter, fi
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread::{self, JoinHandle},
 };
+
+use rustix::{fs::OFlags, io::Errno};
 
 mod archive;
 mod settings;
@@ -160,7 +162,19 @@ impl Output {
 }
 
 fn append(path: &Path) -> io::Result<(File, (u64, u64), u64)> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    // Opening a pipe without a reader would wait for one.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).custom_flags(flags);
+    let file = file
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(code) if code == Errno::NXIO.raw_os_error() => {
+                io::Error::new(error.kind(), "no process reads the pipe")
+            }
+            _ => error,
+        })?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     let found = file.metadata()?;
     Ok((file, identity(&found), found.len()))
 }

@@ -4,6 +4,7 @@
 //! A line feed is passed only as the last byte of a line, so no search for it is needed in advance.
 
 use super::kernel::{BLOCK, Block, Kernel, Run};
+use crate::parse::DIGITS_MAX;
 
 /// The parser's limit; the row itself is the first level.
 const DEPTH_MAX: u32 = 100;
@@ -212,6 +213,7 @@ fn number(bytes: &[u8], start: usize) -> Option<(usize, Kind)> {
         kind = Kind::Number;
         at += 1;
     }
+    let first = at;
     if peek(bytes, at) == b'0' {
         at += 1;
         if peek(bytes, at).is_ascii_digit() {
@@ -219,6 +221,9 @@ fn number(bytes: &[u8], start: usize) -> Option<(usize, Kind)> {
         }
     } else {
         at = digits(at)?;
+    }
+    if at - first > DIGITS_MAX {
+        return None;
     }
     if peek(bytes, at) == b'.' {
         kind = Kind::Number;

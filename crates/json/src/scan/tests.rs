@@ -4,7 +4,7 @@
 use super::kernel::Simd;
 use super::line::{Line, Scanner};
 use super::{Kind, Span};
-use crate::parse::{Keys, Parser, Projection, unescaped};
+use crate::parse::{DIGITS_MAX, Keys, Parser, Projection, unescaped};
 use crate::value::Value;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -354,6 +354,24 @@ fn numbers_of_any_length_before_any_byte_match_the_parser() {
         }
         for projection in projections() {
             check(&lines, &projection);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_most_digits_match_the_parser() {
+    let digits = "7".repeat(DIGITS_MAX);
+    for value in [
+        digits.clone(),
+        format!("-{digits}"),
+        format!("{digits}7"),
+        format!("-{digits}7"),
+        format!("{digits}.57e1"),
+        format!("{digits}7.5"),
+    ] {
+        let lines = format!("{{\"a\":1,\"b\":2}}\n{{\"a\":{value},\"b\":2}}\n");
+        for projection in projections() {
+            check(lines.as_bytes(), &projection);
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! The server runs in a process of its own. Clients in this one fetch objects over HTTP/3 by way of a relay that loses 2 % of
 //! all packets, with resumption and 0-RTT, and over HTTP/2 and 1.1; some abort a response, some vanish. A hostile client wastes
-//! requests whose responses cannot be delivered, and the access log is on. Every two seconds the server gets a new certificate
+//! requests whose responses cannot be delivered, others do worse over HTTP/2 and 1.1, and the access log is on. Every two seconds the server gets a new certificate
 //! and new ticket keys. At the end all clients leave.
 //!
 //! Exits with 1 unless, after the first quarter as a warm-up, both processes' resident memory has stayed within 5 % or 4 MiB,
@@ -21,6 +21,7 @@
 )]
 
 mod hostile;
+mod hostile_tcp;
 #[path = "../../tests/common/trust.rs"]
 mod trust;
 
@@ -54,6 +55,7 @@ use lastbyte_server::{
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const CLIENTS: u64 = 6;
+const HOSTILE: usize = 4;
 const RELOAD: Duration = Duration::from_secs(2);
 /// After how long either end gives up a peer that is silent.
 const IDLE: Duration = Duration::from_secs(3);
@@ -180,6 +182,9 @@ struct Tally {
     /// Requests of the hostile client, and its connections that the server closed.
     wasted: AtomicU64,
     closed: AtomicU64,
+    /// Connections of hostile clients over TCP, and how many of them the server closed.
+    held: AtomicU64,
+    ended: AtomicU64,
     is_over: AtomicBool,
 }
 
@@ -360,10 +365,14 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
         })
         .collect();
 
-    let wasting = {
+    let mut wasting = Vec::new();
+    for number in 0..HOSTILE {
         let (server, tally) = (serving.address, Arc::clone(&tally));
-        thread::spawn(move || hostile::waste(server, &tally))
-    };
+        wasting.push(thread::spawn(move || match number {
+            0 => hostile::waste(server, &tally),
+            _ => hostile_tcp::waste(server, number, &tally),
+        }));
+    }
 
     println!("minute  fetched  connections  handshakes  server KiB  descriptors  clients KiB");
     let start = Instant::now();
@@ -397,10 +406,9 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     }
 
     tally.is_over.store(true, Relaxed);
-    for client in clients {
+    for client in clients.into_iter().chain(wasting) {
         client.join().map_err(|_| "a client panicked")??;
     }
-    wasting.join().map_err(|_| "a client panicked")??;
     // Clients that vanished are forgotten once they have been silent for long enough; the scrapes themselves take a moment to
     // be closed.
     let patience = Instant::now() + 10 * IDLE;
@@ -421,13 +429,15 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     let of = |counter: &AtomicU64| counter.load(Relaxed);
     println!(
         "{accepted} connections, {} objects fetched, {} aborted, {} of clients that vanished, {} visits failed; {} requests wasted \
-         on {} connections that the server closed",
+         on {} connections that the server closed; {} hostile connections over TCP, of which it closed {}",
         of(&tally.fetched),
         of(&tally.aborted),
         of(&tally.vanished),
         of(&tally.failed),
         of(&tally.wasted),
         of(&tally.closed),
+        of(&tally.held),
+        of(&tally.ended),
     );
     println!(
         "left in the end: {left} connections, {handshakes_left} handshakes; descriptors {descriptors_before} before, {descriptors_after} after"
@@ -441,6 +451,7 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
         descriptors_after <= descriptors_before,
         of(&tally.failed) == 0,
         of(&tally.closed) > 0,
+        of(&tally.ended) > 0,
         status.success(),
     ]
     .iter()

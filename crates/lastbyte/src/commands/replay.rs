@@ -16,7 +16,7 @@ use std::{
 use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::json::Object;
-use lastbyte_replay::{CheckKind, Effort, LogLine, Prediction};
+use lastbyte_replay::{CheckKind, Effort, LINES_MIN, LogLine, Prediction};
 use lastbyte_report::comparison::{BASELINES, PREDICTIONS};
 use lastbyte_scenario::{Arm, experiment::Experiment};
 
@@ -150,6 +150,13 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         )));
     }
     let baseline = baseline(arguments, &log)?;
+    let lines = log.usable.get(&baseline).copied().unwrap_or(0);
+    if lines < LINES_MIN as u64 {
+        // Before the bank is simulated, which takes minutes.
+        return Err(Failure::Run(format!(
+            "the arm `{baseline}` has {lines} usable lines (expected {LINES_MIN} or more)"
+        )));
+    }
     let interrupt = Interrupt::listen();
     let store = Store::new(&arguments.bank, registry, &interrupt)?;
     let arms: Vec<Arm> = logged.iter().chain(&new).cloned().collect();

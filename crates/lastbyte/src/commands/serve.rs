@@ -227,7 +227,24 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     }
     let mut loaded = loaded;
     loaded.experiment.take_if(|name| name == OFF);
+    check_inputs(&loaded)?;
     Ok((loaded, effective))
+}
+
+/// Returns an error for an input that is a pipe, say: a server that waits for its writer cannot be stopped.
+fn check_inputs(arguments: &Arguments) -> Result<(), Failure> {
+    let experiment = arguments.experiment.as_deref();
+    let experiment = experiment.filter(|name| *name != FOUR_ARMS);
+    let files = [
+        arguments.acme_ca.as_deref(),
+        arguments.ticket_keys.as_deref(),
+        arguments.pages.as_deref(),
+        arguments.proxy_ca.as_deref(),
+        arguments.lb_config.as_deref(),
+        experiment.map(Path::new),
+    ];
+    let mut files = files.into_iter().flatten();
+    files.try_for_each(|path| files::check_regular(path).map_err(Failure::Usage))
 }
 
 /// The hash of the configuration for the logs, and the epoch of a ramp, or of an experiment that has one.
@@ -358,6 +375,9 @@ fn reload(
     ramping: &Ramping,
     check: impl Fn(&Arguments) -> Result<(), Failure>,
 ) -> Result<(String, (Arguments, String)), Failure> {
+    if let Some(config) = &arguments.config {
+        files::check_regular(config).map_err(Failure::Usage)?;
+    }
     let (arguments, read) = load(arguments)?;
     check(&arguments)?;
     let mut reloaded = effective.clone();

@@ -68,6 +68,7 @@ fn requests_of_an_access_log_are_compared_by_arm() {
             "--figure is for connection logs, and this is an access log",
         ),
         (["--bins", "4"], "--bins is for connection logs"),
+        (["--title", "x"], "--title is for connection logs"),
         (
             ["--baseline", "old"],
             "unknown arm `old` (expected baseline, new)",

@@ -1,6 +1,6 @@
 //! What a reload changes on the lines of the logs.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use super::serving::{self, Serving, folder, lastbyte, stderr};
 
@@ -67,6 +67,26 @@ fn a_reload_carries_the_experiment_and_its_absence_to_every_line() {
         assert_eq!(report.status.code(), Some(1), "{error}");
         let expected = format!("lines of several experiments {refused}");
         assert!(error.contains(&expected), "{error}");
+    }
+}
+
+/// Nothing would come, and a server that waits for it could not be stopped.
+#[test]
+fn a_reload_does_not_wait_for_a_pipe() {
+    let folder = folder("serve-reload-pipe");
+    for file in ["a", "serve.toml"] {
+        fs::write(folder.join("a"), experiment("a")).expect("room");
+        let text = "experiment = \"a\"\nself-signed = true\n";
+        fs::write(folder.join("serve.toml"), text).expect("room");
+        let mut serving = Serving::start(&folder, &["--config", "serve.toml"]);
+        let path = folder.join(file);
+        fs::remove_file(&path).expect("a file");
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+        serving.signal("-HUP");
+        serving.until("not a regular file (expected one)");
+        assert_eq!(serving.end().0, 0, "{file}");
+        fs::remove_file(&path).expect("a pipe");
     }
 }
 

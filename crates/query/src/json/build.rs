@@ -60,11 +60,7 @@ impl Build for Value {
 
     #[inline]
     fn big_integer(digits: &str) -> Value {
-        let (sign, digits) = match digits.strip_prefix('-') {
-            Some(digits) => (-1, digits),
-            None => (1, digits),
-        };
-        numeral::big_integer(digits, 10).map_or(Value::Nil, |it| number::integer(it * sign))
+        digits.parse().map_or(Value::Nil, number::integer)
     }
 
     #[inline]

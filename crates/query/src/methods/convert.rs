@@ -13,14 +13,14 @@ pub(super) fn to_integer(vm: &mut Vm, args: &[Value]) -> Eval {
     match (&args[0], args.get(1)) {
         (Value::Str(text), Some(base)) if !matches!(base, Value::Nil | Value::Int(0)) => {
             let text = text.string();
-            parse_radix(&text, need_int(base)?).ok_or_else(|| {
+            parse_radix(&text, need_int(base)?)?.ok_or_else(|| {
                 argument_error(format!(
                     "invalid value for Integer(): {}",
                     inspect(&args[0])
                 ))
             })
         }
-        (Value::Str(text), _) => strict_integer(&text.get()).ok_or_else(|| {
+        (Value::Str(text), _) => strict_integer(&text.get())?.ok_or_else(|| {
             argument_error(format!(
                 "invalid value for Integer(): {}",
                 inspect(&args[0])

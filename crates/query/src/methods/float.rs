@@ -43,7 +43,7 @@ fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
         M::Floor | M::Ceil => whole,
         _ => it.trunc(),
     })?;
-    Ok(super::integer::rounded(&whole, method, places, half))
+    super::integer::rounded(&whole, method, places, half)
 }
 
 /// The binary exponent, as C's `frexp` gives it.

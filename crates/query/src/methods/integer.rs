@@ -7,7 +7,7 @@ use crate::names::M;
 use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, brief, error, type_error};
-use crate::value::number::{self, arithmetic, big_of, integer, need_int};
+use crate::value::number::{self, arithmetic, big_of, integer, need_int, within_bits};
 use crate::vm::Vm;
 use num_bigint::BigInt;
 use num_integer::Integer as _;
@@ -73,7 +73,7 @@ pub(super) fn call(vm: &mut Vm, call: Call<'_, '_>) -> Eval {
         M::Upto | M::Downto => return upto_downto(vm, call),
         M::Round | M::Floor | M::Ceil | M::Truncate => {
             let (places, half) = numeric::rounding(method, args)?;
-            rounded(receiver, method, places, half)
+            rounded(receiver, method, places, half)?
         }
         _ => return Err(call.unknown()),
     })
@@ -139,10 +139,8 @@ fn bitwise(a: &Value, method: M, b: &Value) -> Eval {
 
 fn shift(value: &Value, places: i64) -> Eval {
     let it = big_of(value).unwrap_or_default();
-    if places > 32 * 1024 * 1024 {
-        return Err(error(Class::RangeError, "shift width too big"));
-    }
     Ok(if places >= 0 {
+        within_bits(it.bits().saturating_add(places.unsigned_abs()))?;
         integer(it << places as usize)
     } else {
         integer(it >> places.unsigned_abs().min(1 << 40) as usize)
@@ -150,19 +148,17 @@ fn shift(value: &Value, places: i64) -> Eval {
 }
 
 /// Rounds at a power of ten; only negative digits change an Integer.
-pub(super) fn rounded(receiver: &Value, method: M, places: i64, half: Half) -> Value {
+pub(super) fn rounded(receiver: &Value, method: M, places: i64, half: Half) -> Eval {
     if places >= 0 {
-        return receiver.clone();
-    }
-    if places < -400 {
-        return Value::Int(0);
+        return Ok(receiver.clone());
     }
     let it = big_of(receiver).unwrap_or_default();
-    let unit = num_traits::pow(BigInt::from(10), places.unsigned_abs() as usize);
+    let unit = number::power(&Value::Int(10), &Value::Int(places.saturating_neg()))?;
+    let unit = big_of(&unit).unwrap_or_default();
     let below = it.div_floor(&unit) * &unit;
     let rest: BigInt = &it - &below;
     let above = &below + &unit;
-    integer(match method {
+    Ok(integer(match method {
         M::Floor => below,
         M::Ceil => {
             if rest.is_zero() {
@@ -191,5 +187,5 @@ pub(super) fn rounded(receiver: &Value, method: M, places: i64, half: Half) -> V
             };
             if up { above } else { below }
         }
-    })
+    }))
 }

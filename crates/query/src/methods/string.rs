@@ -104,7 +104,7 @@ pub(super) fn read(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
             vm.will_make(s.len() * count)?;
             Value::str(s.repeat(count))
         }
-        M::Hex => numeral::leading_radix(s, 16),
+        M::Hex => numeral::leading_radix(s, 16)?,
         M::ToI => {
             let base = args.first().map_or(Ok(10), need_int)?;
             if base == 0 {
@@ -114,7 +114,7 @@ pub(super) fn read(vm: &mut Vm, text: &Rc<Text>, call: Call<'_, '_>) -> Eval {
             if !(2..=36).contains(&base) {
                 return Err(argument_error(format!("invalid radix {base}")));
             }
-            numeral::leading_radix(s, base as u32)
+            numeral::leading_radix(s, base as u32)?
         }
         M::ToF => Value::Float(numeral::leading_float(s)),
         M::Ord => match s.chars().next() {

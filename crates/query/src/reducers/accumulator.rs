@@ -77,6 +77,24 @@ pub(crate) enum Shares {
     Many(Vec<f64>),
 }
 
+impl Shares {
+    /// The value of each, nil where there is none.
+    pub(super) fn each(&self, mut of: impl FnMut(f64) -> Option<Value>) -> Value {
+        match self {
+            Shares::One(p) => of(*p).unwrap_or_default(),
+            Shares::Many(list) => {
+                Value::array(list.iter().map(|p| of(*p).unwrap_or_default()).collect())
+            }
+        }
+    }
+}
+
+/// The place of a percentile among so many sorted values, by the nearest rank.
+pub(super) fn rank(p: f64, count: u64) -> Option<u64> {
+    let rank = (p * count as f64).ceil() as u64;
+    Some(rank.clamp(1, count.max(1)) - 1).filter(|rank| *rank < count)
+}
+
 impl Accumulator {
     pub(crate) fn sum(initial: Value) -> Accumulator {
         match initial {
@@ -156,7 +174,7 @@ impl Accumulator {
             Accumulator::Group(_) => Accumulator::Group(Vec::new()),
             Accumulator::Distinct(_) => Accumulator::Distinct(Box::default()),
             Accumulator::Top(top) => Accumulator::Top(top.empty()),
-            Accumulator::Histogram(it) => Accumulator::Histogram(Histogram::of(it.width)),
+            Accumulator::Histogram(it) => Accumulator::Histogram(it.empty()),
             Accumulator::Mode(_) => Accumulator::Mode(Box::default()),
             Accumulator::Correlation(_)
             | Accumulator::Sum { .. }
@@ -284,12 +302,7 @@ impl Accumulator {
             },
             Accumulator::Percentile { mut values, shares } => {
                 values.sort()?;
-                match *shares {
-                    Shares::One(p) => nearest_rank(&values, p),
-                    Shares::Many(list) => {
-                        Value::array(list.iter().map(|p| nearest_rank(&values, *p)).collect())
-                    }
-                }
+                shares.each(|p| values.get(rank(p, values.len() as u64)? as usize))
             }
             Accumulator::Group(list) => Value::array(list),
             Accumulator::Distinct(values) => Value::array(values.keys()),
@@ -313,17 +326,6 @@ fn most_frequent(counts: &Table) -> Value {
         }
     }
     most.0
-}
-
-fn nearest_rank(sorted: &Column, p: f64) -> Value {
-    let count = sorted.len();
-    if count == 0 {
-        return Value::Nil;
-    }
-    let rank = (p * count as f64).ceil() as i64 - 1;
-    sorted
-        .get(rank.clamp(0, count.cast_signed() as i64 - 1) as usize)
-        .unwrap_or_default()
 }
 
 /// `value < known` or `value > known`, as the value's class has it: an Array has neither.

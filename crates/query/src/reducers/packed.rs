@@ -95,7 +95,7 @@ impl Initial {
             Accumulator::Group(_) => Initial::Group,
             Accumulator::Distinct(_) => Initial::Distinct,
             Accumulator::Top(top) => Initial::Top(top.count, top.first),
-            Accumulator::Histogram(it) => Initial::Histogram(it.width),
+            Accumulator::Histogram(it) => Initial::Histogram(it.width.clone()),
             Accumulator::Mode(_) => Initial::Mode,
             Accumulator::Correlation(_) => Initial::Correlation,
             Accumulator::Chunk(_) => return None,
@@ -119,7 +119,7 @@ impl Initial {
             Initial::Group => Accumulator::Group(Vec::new()),
             Initial::Distinct => Accumulator::Distinct(Box::default()),
             Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
-            Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(*width)),
+            Initial::Histogram(width) => Accumulator::Histogram(Histogram::of(width.clone())),
             Initial::Mode => Accumulator::Mode(Box::default()),
             Initial::Correlation => Accumulator::Correlation(Box::default()),
         }
@@ -162,6 +162,15 @@ impl PackedScope {
     /// Its approximate size, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.slot.weight() + heap_weight(&self.heap)
+    }
+
+    /// The number of groups of the outermost `group_by`.
+    pub(crate) fn groups(&self) -> usize {
+        let groups = self.slot.reducers.iter().map(|reducer| match reducer {
+            PackedReducer::Keyed(_, slots) => slots.len(),
+            _ => 0,
+        });
+        groups.sum()
     }
 
     pub(crate) fn unpack(self) -> UnpackedScope {
@@ -415,7 +424,7 @@ impl Part {
             }
             Part::Histogram(counts) => {
                 let width = match known {
-                    Accumulator::Histogram(known) => known.width,
+                    Accumulator::Histogram(known) => known.width.clone(),
                     _ => Width::Doubling,
                 };
                 Accumulator::Histogram(Histogram { width, counts })

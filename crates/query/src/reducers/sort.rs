@@ -477,7 +477,7 @@ fn decode(bytes: &[u8]) -> Option<Row> {
 
 fn failed(directory: &str, reason: &io::Error) -> Box<Flow> {
     let what = format!(
-        "a temporary file in {directory}: {reason} (expected room for the rows that `sort` keeps beyond the memory limit)"
+        "a temporary file in {directory}: {reason} (expected room for what `sort` and `group_by` keep beyond the memory limit)"
     );
     error(Class::NoMemoryError, what)
 }

@@ -207,7 +207,25 @@ pub(crate) fn arithmetic(op: Op, a: &Value, b: &Value) -> Eval {
     }
 }
 
+/// Maximum length of an integer, in bits. The time of a multiplication, and that of making digits, grows faster than the length,
+/// and neither is interrupted.
+const BITS_MAX: u64 = 131_072;
+
+/// Refuses a longer integer.
+pub(crate) fn within_bits(bits: u64) -> Eval<()> {
+    if bits <= BITS_MAX {
+        return Ok(());
+    }
+    let what = format!("integer of {bits} bits (expected at most {BITS_MAX})");
+    Err(error(Class::RangeError, what))
+}
+
 fn big(op: Op, a: &BigInt, b: &BigInt) -> Eval {
+    match op {
+        Op::Add | Op::Sub => within_bits(a.bits().max(b.bits()) + 1)?,
+        Op::Mul => within_bits(a.bits() + b.bits())?,
+        _ => {}
+    }
     Ok(integer(match op {
         Op::Add => a + b,
         Op::Sub => a - b,
@@ -260,9 +278,6 @@ fn compare_big_float(a: &BigInt, b: f64) -> Option<std::cmp::Ordering> {
     )
 }
 
-/// The largest power we compute, in bits; Ruby warns and gives Infinity far above it.
-const BITS_MAX: u64 = 32 * 1024 * 1024;
-
 /// `a ** b`.
 pub(crate) fn power(a: &Value, b: &Value) -> Eval {
     match (a, b) {
@@ -271,8 +286,8 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
                 return Ok(Value::Nil);
             };
             let size = exponent.unsigned_abs();
-            if base.bits().saturating_mul(size) > BITS_MAX && base.bits() > 1 {
-                return Err(argument_too_big());
+            if base.bits() > 1 {
+                within_bits(base.bits().saturating_mul(size))?;
             }
             let raised: BigInt = Pow::pow(&base, size);
             // 1 and -1 stay integers.
@@ -307,10 +322,6 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
             Ok(Value::Float(base.powf(exponent)))
         }
     }
-}
-
-fn argument_too_big() -> Box<super::exception::Flow> {
-    super::exception::argument_error("exponent is too large")
 }
 
 pub(crate) fn negate(value: &Value) -> Option<Value> {

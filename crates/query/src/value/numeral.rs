@@ -1,7 +1,8 @@
 //! Numbers in text: the leading one, as `to_i` and `to_f` take it, or the whole, as `Integer()` and `Float()` want it.
 
 use super::Value;
-use super::number::integer;
+use super::exception::Eval;
+use super::number::{integer, within_bits};
 use num_bigint::BigInt;
 use num_traits::Num;
 
@@ -9,7 +10,7 @@ use num_traits::Num;
 mod tests;
 
 /// `to_i(base)`: the number at the start of the text.
-pub(crate) fn leading_radix(s: &str, base: u32) -> Value {
+pub(crate) fn leading_radix(s: &str, base: u32) -> Eval {
     let s = s.trim_start();
     let (negative, rest) = match s.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -38,34 +39,15 @@ pub(crate) fn leading_radix(s: &str, base: u32) -> Value {
         digits.push(c);
         before = c;
     }
-    let it = big_integer(&digits, base).unwrap_or_default();
-    integer(if negative { -it } else { it })
+    let it = big_integer(&digits, base)?.unwrap_or_default();
+    Ok(integer(if negative { -it } else { it }))
 }
 
-/// The integer of these digits, without a sign. The time of `from_str_radix` grows with the square of their number, so long ones
-/// are split: multiplying grows with a power of 1.5.
-pub(crate) fn big_integer(digits: &str, base: u32) -> Option<BigInt> {
-    split(digits, base, &mut |digits| {
-        BigInt::from_str_radix(digits, base).ok()
-    })
-}
-
-/// [`big_integer`], with the conversion of the pieces.
-fn split(
-    digits: &str,
-    base: u32,
-    convert: &mut impl FnMut(&str) -> Option<BigInt>,
-) -> Option<BigInt> {
-    const PIECE_MAX: usize = 2000;
-    if digits.len() <= PIECE_MAX || base.is_power_of_two() {
-        return convert(digits);
-    }
-    let (high, low) = digits.split_at_checked(digits.len() / 2)?;
-    if low.starts_with(['-', '+']) {
-        return None;
-    }
-    let shift = BigInt::from(base).pow(u32::try_from(low.len()).ok()?);
-    Some(split(high, base, convert)? * shift + split(low, base, convert)?)
+/// The integer of these digits, without a sign; `None` if they are something else.
+fn big_integer(digits: &str, base: u32) -> Eval<Option<BigInt>> {
+    let bits = digits.len() as f64 * f64::from(base).log2();
+    within_bits(bits as u64)?;
+    Ok(BigInt::from_str_radix(digits, base).ok())
 }
 
 /// The decimal number at the start of a text, without underscores.
@@ -127,14 +109,14 @@ pub(crate) fn strict_float(s: &str) -> Option<f64> {
     if end == s.len() && end > 0 {
         return text.parse().ok();
     }
-    match strict_integer(s)? {
-        Value::Int(it) if s.to_ascii_lowercase().contains("0x") => Some(it as f64),
+    match strict_integer(s) {
+        Ok(Some(Value::Int(it))) if s.to_ascii_lowercase().contains("0x") => Some(it as f64),
         _ => None,
     }
 }
 
 /// `Integer(text)`, with its prefixes.
-pub(crate) fn strict_integer(s: &str) -> Option<Value> {
+pub(crate) fn strict_integer(s: &str) -> Eval<Option<Value>> {
     let s = s.trim();
     let unsigned = s.trim_start_matches(['-', '+']).to_ascii_lowercase();
     let base = match unsigned.get(..2) {
@@ -149,7 +131,7 @@ pub(crate) fn strict_integer(s: &str) -> Option<Value> {
 }
 
 /// A whole text as an integer of a base: `Integer("ff", 16)`.
-pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
+pub(crate) fn parse_radix(text: &str, base: i64) -> Eval<Option<Value>> {
     let trimmed = text.trim();
     let (negative, digits) = match trimmed.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -168,11 +150,11 @@ pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
         || digits.ends_with('_')
         || digits.contains("__")
     {
-        return None;
+        return Ok(None);
     }
-    let base = u32::try_from(base)
-        .ok()
-        .filter(|base| (2..=36).contains(base))?;
+    let Some(base @ 2..=36) = u32::try_from(base).ok() else {
+        return Ok(None);
+    };
     let it = big_integer(&digits.replace('_', ""), base)?;
-    Some(integer(if negative { -it } else { it }))
+    Ok(it.map(|it| integer(if negative { -it } else { it })))
 }

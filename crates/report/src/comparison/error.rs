@@ -167,7 +167,7 @@ fn one_arm(arm: &str, left_out: Option<&str>) -> String {
 }
 
 /// The names of the experiments in a log, with `none` for lines without one.
-fn several_experiments(names: &[Option<String>]) -> String {
+pub(crate) fn several_experiments(names: &[Option<String>]) -> String {
     let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
     let none = names.contains(&None).then_some("none");
     let all: Vec<&str> = known.iter().copied().chain(none).collect();

@@ -103,7 +103,7 @@ pub(super) fn of_filter(
 }
 
 /// Those of the absent keys that lead to one of these paths.
-fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
+pub(crate) fn among(absent: &[AbsentKey], paths: &[Vec<String>]) -> Vec<AbsentKey> {
     let leads = |key: &&AbsentKey| paths.iter().any(|path| path.starts_with(&key.path));
     absent.iter().filter(leads).cloned().collect()
 }

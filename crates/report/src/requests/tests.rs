@@ -9,6 +9,7 @@ fn settings() -> Settings {
         filter: None,
         arm: None,
         metric: "ms".to_owned(),
+        looks: 1,
         seed: 1,
         replicates: 300,
         threads: 1,
@@ -135,9 +136,10 @@ fn requests_without_arm_are_counted_and_other_arms_are_expressions() {
 fn logs_that_cannot_be_compared_are_errors() {
     let log = clustered(10, 1);
     let failed = |log: &str, settings: &Settings| read(log, settings).expect_err("no comparison");
-    assert_eq!(failed("", &settings()), Error::Empty(0));
+    assert_eq!(failed("", &settings()), Error::Empty(0, Vec::new()));
     let without_arm = "{\"type\":\"request\",\"ms\":1}\n";
-    assert_eq!(failed(without_arm, &settings()), Error::Empty(1));
+    let nothing = failed(without_arm, &settings());
+    assert!(matches!(nothing, Error::Empty(1, _)), "{nothing:?}");
     let unknown = Settings {
         baseline: Some("old".to_owned()),
         ..settings()
@@ -163,6 +165,110 @@ fn logs_that_cannot_be_compared_are_errors() {
         failed("{\"type\":", &settings()),
         Error::Unreadable(_)
     ));
+}
+
+#[test]
+fn a_key_that_no_line_has_is_named() {
+    let log = clustered(10, 1);
+    let text = |settings: &Settings| match read(&log, settings) {
+        Ok(read) => read.absent.iter().map(ToString::to_string).collect(),
+        Err(error) => error.to_string(),
+    };
+    for (metric, filter, expected) in [
+        ("mss", None, "no row has `mss`; did you mean `ms`?"),
+        (
+            "ms",
+            Some("_[\"statu\"] == 200"),
+            "no row has `statu`; did you mean `status`?",
+        ),
+        (
+            "ms",
+            Some("_[\"statu\"] != 200"),
+            "no row has `statu`; did you mean `status`?",
+        ),
+        ("ms", Some("_[\"status\"] == 200"), ""),
+    ] {
+        let settings = Settings {
+            metric: metric.to_owned(),
+            filter: filter.map(str::to_owned),
+            ..settings()
+        };
+        let text: String = text(&settings);
+        assert!(text.ends_with(expected), "{metric} {filter:?}: {text}");
+        assert_eq!(text.is_empty(), expected.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_time_that_cannot_be_one_is_an_error() {
+    for wrong in ["-5", "\"x\"", "true"] {
+        let mut log = clustered(10, 1);
+        writeln!(
+            log,
+            "{{\"type\":\"request\",\"arm\":\"new\",\"ms\":{wrong}}}"
+        )
+        .expect("a string");
+        let error = read(&log, &settings()).expect_err("no comparison");
+        assert_eq!(error, Error::Time(wrong.to_owned()));
+    }
+}
+
+#[test]
+fn requests_of_several_experiments_are_not_pooled() {
+    let log = clustered(100, 1);
+    let of = |name: &str| log.replace("\"arm\"", &format!("\"experiment\":\"{name}\",\"arm\""));
+    assert!(read(&of("one"), &settings()).is_ok());
+    let by_version = Settings {
+        arm: Some("_[\"arm\"]".to_owned()),
+        ..settings()
+    };
+    for (other, is_mixed_by_version) in [(of("two"), true), (log.clone(), false)] {
+        let mixed = of("one") + &other;
+        let error = read(&mixed, &settings()).expect_err("no comparison");
+        assert!(matches!(error, Error::SeveralExperiments(_)), "{error}");
+        // Lines over TCP have no experiment.
+        let by_version = read(&mixed, &by_version);
+        assert_eq!(by_version.is_err(), is_mixed_by_version);
+    }
+}
+
+#[test]
+fn a_log_that_is_given_twice_is_an_error() {
+    let mut log = String::new();
+    for (at, text) in clustered(4000, 2).lines().enumerate() {
+        // The two requests of a connection are alike, as those of a load generator may be.
+        let time = format!("{{\"time\":{},", at / 2 * 10);
+        log += &text.replacen('{', &time, 1);
+        log.push('\n');
+    }
+    assert!(read(&log, &settings()).is_ok());
+    let twice = log.clone() + &log;
+    let error = read(&twice, &settings()).expect_err("no comparison");
+    assert!(matches!(error, Error::Copies(40..60)), "{error}");
+    let many = &log[..log.len() / 20];
+    let many = &many[..many.rfind('\n').map_or(0, |at| at + 1)];
+    assert!(matches!(
+        read(&(log.clone() + many), &settings()),
+        Err(Error::Copies(_))
+    ));
+}
+
+#[test]
+fn intervals_of_several_looks_are_wider() {
+    let log = clustered(400, 1);
+    let width = |looks| {
+        let read = read(
+            &log,
+            &Settings {
+                looks,
+                ..settings()
+            },
+        )
+        .expect("a comparison");
+        let (low, high) = read.arms[1].changes[3].expect("a change").interval;
+        high - low
+    };
+    assert!(width(10) > 1.1 * width(1));
 }
 
 #[test]

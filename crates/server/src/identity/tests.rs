@@ -66,6 +66,13 @@ fn a_chain_is_valid_while_all_its_certificates_are() {
 #[test]
 fn errors_name_missing_and_empty_certificate_files() {
     let missing = Path::new("/nowhere/chain.pem");
+    // A pipe, say; opening that would wait for another process.
+    let device = Path::new("/dev/null");
+    let error = Identity::read(device, device).expect_err("a device");
+    assert_eq!(
+        error.to_string(),
+        "cannot read `/dev/null`: not a regular file"
+    );
     let error = Identity::read(missing, missing).expect_err("nothing there");
     assert!(
         error.to_string().contains("`/nowhere/chain.pem`"),

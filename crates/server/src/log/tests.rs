@@ -95,6 +95,18 @@ fn lines_lost_on_a_full_disk_are_counted() {
 }
 
 #[test]
+fn a_pipe_without_a_reader_is_an_error() {
+    let directory = Temporary::new("pipe");
+    let path = directory.0.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).expect("a pipe");
+    let error = start(&path, &LogSettings::default())
+        .err()
+        .expect("no reader");
+    assert_eq!(error.to_string(), "no process reads the pipe");
+}
+
+#[test]
 fn a_stalled_disk_keeps_at_most_16_mib() {
     const LEN: usize = 8000;
     /// What a pipe holds, and what is written to it at a time.

@@ -77,15 +77,43 @@ pub(super) fn check_kind(logs: &[PathBuf], is_access: bool) -> Result<(), Failur
 }
 
 pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, Failure> {
+    // All of them, so that none is ignored.
+    let Arguments {
+        logs: _,
+        out,
+        baseline,
+        shares,
+        filter,
+        arm,
+        site,
+        metric,
+        by,
+        bins,
+        min_size,
+        resumed,
+        looks,
+        power,
+        seed,
+        resamples,
+        plan: _,
+        title,
+        partial,
+        merge: _,
+        jobs,
+        json,
+        figure,
+    } = arguments;
     let unused = [
-        ("--figure", arguments.figure.is_given()),
-        ("--out", arguments.out.as_os_str() != "report.html"),
-        ("--partial", arguments.partial),
-        ("--site", arguments.site.is_some()),
-        ("--by", arguments.by.is_some()),
-        ("--bins", arguments.bins.is_some()),
-        ("--min-size", arguments.min_size.is_some()),
-        ("--power", arguments.power.is_some()),
+        ("--figure", figure.is_given()),
+        ("--out", out.as_os_str() != "report.html"),
+        ("--partial", *partial),
+        ("--site", site.is_some()),
+        ("--by", by.is_some()),
+        ("--bins", bins.is_some()),
+        ("--min-size", min_size.is_some()),
+        ("--resumed", *resumed),
+        ("--power", power.is_some()),
+        ("--title", title.is_some()),
     ];
     if let Some((option, _)) = unused.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!(
@@ -93,18 +121,19 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
         )));
     }
     let settings = Settings {
-        baseline: arguments.baseline.clone(),
-        shares: arguments.shares.clone(),
-        filter: arguments.filter.clone(),
-        arm: arguments.arm.clone(),
-        metric: arguments.metric.clone().unwrap_or_else(|| "ms".to_owned()),
-        seed: arguments.seed,
-        replicates: arguments.resamples as usize,
-        threads: threads(arguments.jobs),
+        baseline: baseline.clone(),
+        shares: shares.clone(),
+        filter: filter.clone(),
+        arm: arm.clone(),
+        metric: metric.clone().unwrap_or_else(|| "ms".to_owned()),
+        looks: *looks,
+        seed: *seed,
+        replicates: *resamples as usize,
+        threads: threads(*jobs),
     };
     let read = Requests::read(logs, &settings);
     let requests = read.map_err(|error| match error {
-        Error::Unreadable(_) | Error::Empty(_) => Failure::run(error),
+        Error::Unreadable(_) | Error::Empty(..) | Error::Time(_) => Failure::run(error),
         _ => Failure::usage(error),
     })?;
     if let [only] = &requests.arms[..] {
@@ -119,13 +148,16 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
             requests.left_out
         ));
     }
+    for key in &requests.absent {
+        notice(format!("note: {key}"));
+    }
     if requests.ratio_fails() {
         notice(
             "warning: the numbers of connections by arm cannot be by chance (sample ratio): find the cause before you use these results",
         );
     }
-    if arguments.json {
-        print(format!("{}\n", json(&requests, &settings)))?;
+    if *json {
+        print(format!("{}\n", json_of(&requests, &settings)))?;
     } else {
         print(table(&requests, &settings.metric))?;
     }
@@ -208,7 +240,7 @@ fn table(requests: &Requests, metric: &str) -> String {
     text
 }
 
-fn json(requests: &Requests, settings: &Settings) -> serde_json::Value {
+fn json_of(requests: &Requests, settings: &Settings) -> serde_json::Value {
     let estimate = |estimate: &Option<Estimate>| {
         estimate
             .map(|one| json!({"estimate": one.value, "interval": [one.interval.0, one.interval.1]}))

@@ -126,7 +126,7 @@ fn only_in(options: &Table) -> Eval<Option<Value>> {
 
 /// A whole number in digits.
 fn digits(text: &str) -> Eval {
-    parse_radix(text, 10).ok_or_else(|| {
+    parse_radix(text, 10)?.ok_or_else(|| {
         argument_error(format!(
             "invalid value for Integer(): {}",
             inspect(&Value::str(text))

@@ -4,7 +4,7 @@ use super::super::encoding::{
     Bytes, Checker, DEPTH_MAX, write_all, write_count, write_float, write_int,
 };
 use super::super::groups::Keyed;
-use super::super::histogram::Width;
+use super::super::histogram::{Relative, Width};
 use super::super::portable::Portable;
 use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
 use crate::reducers::accumulator::{Shares, Which};
@@ -147,6 +147,28 @@ fn read_values(bytes: &mut Bytes<'_>) -> Option<Vec<Portable>> {
     bytes.all(1, |bytes| Portable::read(bytes, 0))
 }
 
+fn write_shares(out: &mut Vec<u8>, shares: &Shares) {
+    match shares {
+        Shares::One(p) => {
+            out.push(7);
+            write_float(out, *p);
+        }
+        Shares::Many(list) => {
+            out.push(8);
+            write_all(out, list, |out, p| write_float(out, *p));
+        }
+    }
+}
+
+fn read_shares(kind: u8, bytes: &mut Bytes<'_>) -> Option<Shares> {
+    let share = |bytes: &mut Bytes<'_>| bytes.float().filter(|p| (0.0..=1.0).contains(p));
+    Some(match kind {
+        7 => Shares::One(share(bytes)?),
+        8 => Shares::Many(bytes.all(8, share)?),
+        _ => return None,
+    })
+}
+
 impl Initial {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -162,14 +184,7 @@ impl Initial {
             Initial::One(Which::Last) => out.push(17),
             Initial::Average => out.push(4),
             Initial::Deviation(sample) => out.push(5 + u8::from(*sample)),
-            Initial::Percentile(Shares::One(p)) => {
-                out.push(7);
-                write_float(out, *p);
-            }
-            Initial::Percentile(Shares::Many(list)) => {
-                out.push(8);
-                write_all(out, list, |out, p| write_float(out, *p));
-            }
+            Initial::Percentile(shares) => write_shares(out, shares),
             Initial::Group => out.push(9),
             Initial::Distinct => out.push(10),
             Initial::Top(count, first) => {
@@ -185,13 +200,17 @@ impl Initial {
                 write_float(out, *width);
             }
             Initial::Histogram(Width::Doubling) => out.push(14),
+            Initial::Histogram(Width::Relative(relative)) => {
+                out.push(20);
+                write_float(out, relative.error);
+                write_shares(out, &relative.shares);
+            }
             Initial::Mode => out.push(18),
             Initial::Correlation => out.push(19),
         }
     }
 
     fn read(bytes: &mut Bytes<'_>) -> Option<Initial> {
-        let share = |bytes: &mut Bytes<'_>| bytes.float().filter(|p| (0.0..=1.0).contains(p));
         Some(match bytes.byte()? {
             0 => Initial::Count,
             1 => Initial::Sum(Portable::read(bytes, 0)?, Portable::read(bytes, 0)?),
@@ -199,8 +218,7 @@ impl Initial {
             3 => Initial::One(Which::Most),
             4 => Initial::Average,
             sample @ (5 | 6) => Initial::Deviation(sample == 6),
-            7 => Initial::Percentile(Shares::One(share(bytes)?)),
-            8 => Initial::Percentile(Shares::Many(bytes.all(8, share)?)),
+            kind @ (7 | 8) => Initial::Percentile(read_shares(kind, bytes)?),
             9 => Initial::Group,
             10 => Initial::Distinct,
             kind @ (11 | 15) => Initial::Top(
@@ -222,6 +240,11 @@ impl Initial {
             17 => Initial::One(Which::Last),
             18 => Initial::Mode,
             19 => Initial::Correlation,
+            20 => {
+                let error = bytes.float()?;
+                let shares = read_shares(bytes.byte()?, bytes)?;
+                Initial::Histogram(Width::Relative(Relative::new(error, shares)?))
+            }
             _ => return None,
         })
     }

@@ -1,7 +1,7 @@
 use crate::{Input, Options, Query};
 use proptest::prelude::*;
 
-const QUERY: &str = "group_by(_[\"g\"]) { |r| [count(), sum(r[\"a\"]), min(r[\"s\"]), percentile(r[\"a\"], [0.1, 0.9]), top(2, r[\"a\"]), distinct(r[\"l\"]), histogram(r[\"a\"]), group([r, r]), first(r[\"s\"]), last(r[\"a\"]), mode(r[\"l\"]), corr(r[\"a\"], 1)] }";
+const QUERY: &str = "group_by(_[\"g\"]) { |r| [count(), sum(r[\"a\"]), min(r[\"s\"]), percentile(r[\"a\"], [0.1, 0.9]), top(2, r[\"a\"]), distinct(r[\"l\"]), histogram(r[\"a\"]), percentile(r[\"a\"], 0.5, error: 0.1), percentile(r[\"a\"], [0, 1], error: 0.1), group([r, r]), first(r[\"s\"]), last(r[\"a\"]), mode(r[\"l\"]), corr(r[\"a\"], 1)] }";
 
 fn query() -> Query {
     Query::compile(QUERY, &[], Options::default()).expect("it is a query")
