@@ -5,9 +5,9 @@ use std::rc::Rc;
 use lastbyte_json::{Build, parse};
 
 use crate::value::Value;
+use crate::value::number;
 use crate::value::table::{Table, hash_of_str};
 use crate::value::text::Text;
-use crate::value::{number, numeral};
 
 pub(crate) type Keys = parse::Keys<Value>;
 pub(crate) type Parser<'a> = parse::Parser<'a, Value>;

@@ -1,5 +1,5 @@
 //! `histogram`: how many numbers fall into each bucket, of a fixed width or from a power of two to the next. With narrow buckets
-//! whose width is a share of the number, percentiles within a relative error (DDSketch; Masson, Rim and Lee, 2019).
+//! whose width is a share of the number, percentiles within a relative error (`DDSketch`; Masson, Rim and Lee, 2019).
 
 use super::accumulator::{Shares, rank};
 use crate::value::Value;

@@ -440,7 +440,9 @@ impl<'a> Pipeline<'a> {
                 if !part.fits(scope) {
                     return Ok(false);
                 }
-                if let Err(flow) = part.join(&mut self.vm, scope) {
+                let joined = part.join(&mut self.vm, scope);
+                // What grew here was not a row of this thread.
+                if let Err(flow) = joined.and_then(|()| self.vm.bounds.check(0)) {
                     return self.pushed(name, number, Err((at, flow))).map(|()| true);
                 }
                 if let (Some(spill), Some(groups)) = (&self.vm.spill, scope.groups())
