@@ -176,6 +176,7 @@ impl Serving {
 #[derive(Default)]
 struct Tally {
     fetched: AtomicU64,
+    bytes: AtomicU64,
     aborted: AtomicU64,
     vanished: AtomicU64,
     failed: AtomicU64,
@@ -189,18 +190,20 @@ struct Tally {
 }
 
 /// Takes a body, or gives up in it.
-#[derive(Default)]
-struct Body {
+struct Body<'a> {
     /// After this many bytes, with an error.
     abort_at: Option<u64>,
     /// At the first byte, with the path to the server.
     vanish: Option<Relay>,
     received: u64,
+    /// What all clients received.
+    all: &'a AtomicU64,
 }
 
-impl Listener for Body {
+impl Listener for Body<'_> {
     fn on_body(&mut self, _: usize, bytes: &[u8]) -> io::Result<()> {
         self.received += bytes.len() as u64;
+        self.all.fetch_add(bytes.len() as u64, Relaxed);
         if let Some(relay) = self.vanish.take() {
             relay.stop()?;
         }
@@ -241,7 +244,12 @@ fn client(number: u64, server: SocketAddr, lossy: SocketAddr, tally: &Tally) -> 
         let mut settings = Settings::new(config()?);
         settings.trust = Trust::DangerouslyAcceptAny;
         settings.early_data = true;
-        let mut body = Body::default();
+        let mut body = Body {
+            abort_at: None,
+            vanish: None,
+            received: 0,
+            all: &tally.bytes,
+        };
         let mut address = lossy;
         let what = next(16);
         settings.versions = match what {
@@ -295,6 +303,14 @@ fn client(number: u64, server: SocketAddr, lossy: SocketAddr, tally: &Tally) -> 
     Ok(())
 }
 
+/// One hostile client, until all is over.
+fn waste(number: usize, server: SocketAddr, tally: &Tally) -> Outcome<()> {
+    match number {
+        0 => hostile::waste(server, tally),
+        _ => hostile_tcp::waste(server, number, tally),
+    }
+}
+
 // ---- samples ---------------------------------------------------------------------------------------------------------
 
 /// The resident memory of a process in bytes.
@@ -311,6 +327,7 @@ fn descriptors(process: u32) -> Outcome<u64> {
 
 struct Sample {
     fetched: u64,
+    bytes: u64,
     connections: u64,
     handshakes: u64,
     server_bytes: u64,
@@ -322,6 +339,7 @@ fn sample(serving: &Serving, tally: &Tally) -> Outcome<Sample> {
     let server = serving.child.id();
     Ok(Sample {
         fetched: tally.fetched.load(Relaxed),
+        bytes: tally.bytes.load(Relaxed),
         connections: serving.metric("lastbyte_connections")?,
         handshakes: serving.metric("lastbyte_quic_handshakes_in_progress")?,
         server_bytes: resident(server)?,
@@ -365,14 +383,12 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
         })
         .collect();
 
-    let mut wasting = Vec::new();
-    for number in 0..HOSTILE {
-        let (server, tally) = (serving.address, Arc::clone(&tally));
-        wasting.push(thread::spawn(move || match number {
-            0 => hostile::waste(server, &tally),
-            _ => hostile_tcp::waste(server, number, &tally),
-        }));
-    }
+    let wasting: Vec<_> = (0..HOSTILE)
+        .map(|number| {
+            let (server, tally) = (serving.address, Arc::clone(&tally));
+            thread::spawn(move || waste(number, server, &tally))
+        })
+        .collect();
 
     println!("minute  fetched  connections  handshakes  server KiB  descriptors  clients KiB");
     let start = Instant::now();
@@ -442,7 +458,7 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     println!(
         "left in the end: {left} connections, {handshakes_left} handshakes; descriptors {descriptors_before} before, {descriptors_after} after"
     );
-    let is_moving = samples.is_sorted_by(|one, next| one.fetched < next.fetched);
+    let is_moving = samples.is_sorted_by(|one, next| one.bytes < next.bytes);
     let is_good = [
         is_flat("server's memory", &samples, |one| one.server_bytes),
         is_flat("clients' memory", &samples, |one| one.client_bytes),
@@ -457,9 +473,5 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     .iter()
     .all(|is| *is);
     println!("{}", if is_good { "passed" } else { "FAILED" });
-    Ok(if is_good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(ExitCode::from(u8::from(!is_good)))
 }
