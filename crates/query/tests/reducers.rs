@@ -139,7 +139,8 @@ proptest! {
         error in prop_oneof![Just(0.0001), Just(0.5), 0.001..0.1],
         threads in 1..4_usize,
     ) {
-        let rows: String = numbers.iter().map(|it| format!("[{it:?}]\n")).collect();
+        let rows: Vec<String> = numbers.iter().map(|it| format!("[{it:?}]\n")).collect();
+        let rows = rows.concat();
         let shares = "[0, 0.01, 0.5, 0.9, 0.999, 1]";
         let list = |query: &str, threads| {
             let options = Options { threads, chunk_bytes: 100, ..Options::default() };

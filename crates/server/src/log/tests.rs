@@ -100,9 +100,7 @@ fn a_pipe_without_a_reader_is_an_error() {
     let path = directory.0.join("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).expect("a pipe");
-    let error = start(&path, &LogSettings::default())
-        .err()
-        .expect("no reader");
+    let error = start(&path, &LogSettings::default()).expect_err("no reader");
     assert_eq!(error.to_string(), "no process reads the pipe");
 }
 
