@@ -399,11 +399,11 @@ fn the_value_in_a_message_is_cut() {
     clippy::disallowed_methods,
     reason = "a query that does not end must not keep the test from failing"
 )]
-fn run_soon(query: &str, options: Options) -> (String, String) {
+fn run_soon(query: &str, rows: &str, options: Options) -> (String, String) {
     let (sender, results) = mpsc::channel();
-    let text = query.to_owned();
+    let (text, rows) = (query.to_owned(), rows.to_owned());
     // Not joined: one that does not end is left to the end of the process.
-    thread::spawn(move || sender.send(run(&text, "1\n2\n", options)));
+    thread::spawn(move || sender.send(run(&text, &rows, options)));
     let result = results.recv_timeout(Duration::from_secs(20));
     result.unwrap_or_else(|error| panic!("{error}: {query}"))
 }
@@ -447,7 +447,7 @@ fn what_compares_or_hashes_values_ends_if_they_share_parts() {
             };
             let (x, y, z) = (grown("x", "1"), grown("y", "1"), grown("z", "2"));
             let query = format!("({x}; {y}; {z}; {form})");
-            let (out, errors) = run_soon(&query, options(1, None));
+            let (out, errors) = run_soon(&query, "1\n2\n", options(1, None));
             assert_eq!(
                 (out, errors),
                 (format!("{wanted}\n").repeat(2), String::new()),
@@ -471,7 +471,7 @@ fn stages_that_group_and_sort_values_end_if_they_share_parts() {
     ] {
         for spill in [None, Some(spill())] {
             let query = format!("(x = [1]; 60.times {{ x = [x, x] }}; {rest}");
-            let (out, errors) = run_soon(&query, options(1, spill));
+            let (out, errors) = run_soon(&query, "1\n2\n", options(1, spill));
             assert_eq!((out.as_str(), errors.as_str()), (wanted, ""), "{query}");
         }
     }
@@ -491,7 +491,7 @@ fn values_that_share_parts_are_one_key_in_any_order() {
         ("{[1, x] => 1}[[1.0, y]]", "null"),
     ] {
         let query = format!("{x}; {form})");
-        let (out, errors) = run_soon(&query, options(1, None));
+        let (out, errors) = run_soon(&query, "1\n2\n", options(1, None));
         assert_eq!(
             (out, errors),
             (format!("{wanted}\n").repeat(2), String::new()),
@@ -516,15 +516,7 @@ fn integers_have_a_bounded_length() {
         "1.round(-100_000)",
     ] {
         let rows = format!("{{\"long\":{long}}}\n");
-        let query = query.to_owned();
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn({
-            let query = query.clone();
-            move || sender.send(run(&query, &rows, Options::default()))
-        });
-        let (out, errors) = receiver
-            .recv_timeout(Duration::from_secs(60))
-            .expect(&query);
+        let (out, errors) = run_soon(query, &rows, Options::default());
         assert_eq!(out, "", "{query}");
         assert!(
             errors.contains(" bits (expected at most 131072)"),
