@@ -204,6 +204,7 @@ fn other_formats_are_refused_by_name() {
         (b"BZh91AY&SY..", "bzip2 data"),
         (b"\xfd7zXZ\0..", "xz data"),
         (b"PAR1..", "a Parquet file"),
+        (b"ARROW1\0\0..", "an Arrow file"),
         (b"\xff\xfe{\0}\0", "text in UTF-16"),
         (b"\xfe\xff\0{\0}", "text in UTF-16"),
     ] {
@@ -270,8 +271,12 @@ fn rows_that_are_not_lines_are_refused_with_the_option_that_reads_them() {
         let (_, reported, _) = read(rows, &skipping);
         assert!(reported.contains(&hint), "{rows:?}: {reported}");
     }
-    // A byte order mark shows nothing.
-    let (_, reported, _) = read("\u{feff}{\"a\":1}\n", &Options::default());
+    // A byte order mark shows nothing. Before the first line it is skipped.
+    let (out, reported, _) = read(
+        "\u{feff}{\"a\":1}\n\u{feff}{\"a\":1}\n",
+        &Options::default(),
+    );
+    assert_eq!(out, "{\"a\":1}\n");
     assert!(
         reported.contains("unexpected character: '\\u{feff}{\"a\":1}'"),
         "{reported}"

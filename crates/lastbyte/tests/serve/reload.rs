@@ -84,7 +84,7 @@ fn a_reload_does_not_wait_for_a_pipe() {
         let made = Command::new("mkfifo").arg(&path).status();
         assert!(made.expect("mkfifo runs").success());
         serving.signal("-HUP");
-        serving.until("not a regular file (expected one)");
+        serving.until(&format!("error: `{file}`: not a regular file"));
         assert_eq!(serving.end().0, 0, "{file}");
         fs::remove_file(&path).expect("a pipe");
     }

@@ -91,10 +91,15 @@ impl Input {
         let format = FORMATS
             .into_iter()
             .find(|(magic, _)| head.len() >= magic.len() && agrees(&head, magic));
+        let head = match format {
+            // It was read no further than that.
+            Some((_, MARKED)) => Vec::new(),
+            _ => head,
+        };
         let raw = Cursor::new(head).chain(raw);
         let packed = |raw| BufReader::with_capacity(BUFFER, raw);
         Ok(match format {
-            None => Box::new(raw),
+            None | Some((_, MARKED)) => Box::new(raw),
             Some((_, GZIP)) => Box::new(Pieces::of(Gzip::Between(packed(raw)))),
             Some((_, ZSTD)) => Box::new(Pieces::of(Zstd {
                 source: packed(raw),
@@ -145,9 +150,13 @@ impl<R: Read> Read for Pieces<R> {
 /// Formats that are decompressed.
 const GZIP: &str = "gzip";
 const ZSTD: &str = "zstd";
+/// Text whose byte order mark is skipped.
+const MARKED: &str = "text in UTF-8";
 
 /// Magic numbers: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and §3.1.2, and those of formats that are refused.
-const FORMATS: [(&[u8], &str); 9] = [
+const FORMATS: [(&[u8], &str); 11] = [
+    (b"\xef\xbb\xbf", MARKED),
+    (b"ARROW1\0\0", "an Arrow file"),
     (&[0x1f, 0x8b], GZIP),
     (&[0x28, 0xb5, 0x2f, 0xfd], ZSTD),
     (SKIPPABLE, ZSTD),
