@@ -4,11 +4,12 @@ mod bucket;
 
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
-use crate::reducers::accumulator::{Accumulator, Shares, Which};
+use crate::reducers::accumulator::{Accumulator, Which};
 use crate::reducers::column::Column;
 use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::histogram::Histogram;
 use crate::reducers::scope::{Reducer, Scope};
+use crate::reducers::shares::Shares;
 use crate::reducers::sort::Sort;
 use crate::reducers::top::Top;
 use crate::tree::Builtin;

@@ -10,6 +10,7 @@ pub(crate) mod histogram;
 pub(crate) mod packed;
 pub(crate) mod portable;
 pub(crate) mod scope;
+pub(crate) mod shares;
 pub(crate) mod sort;
 pub(crate) mod top;
 

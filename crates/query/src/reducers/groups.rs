@@ -267,6 +267,11 @@ impl Groups {
         })
     }
 
+    /// The number of groups in memory.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// The bytes that the groups take.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes

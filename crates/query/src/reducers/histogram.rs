@@ -1,7 +1,7 @@
 //! `histogram`: how many numbers fall into each bucket, of a fixed width or from a power of two to the next. With narrow buckets
 //! whose width is a share of the number, percentiles within a relative error (`DDSketch`; Masson, Rim and Lee, 2019).
 
-use super::accumulator::{Shares, rank};
+use super::shares::{Shares, rank};
 use crate::value::Value;
 use crate::value::exception::{Eval, argument_error, no_conversion};
 use crate::value::inspect::inspect;

@@ -3,12 +3,13 @@
 
 mod state;
 
-use super::accumulator::{Accumulator, Shares, Which};
+use super::accumulator::{Accumulator, Which};
 use super::column::Column;
 use super::groups::Keyed;
 use super::histogram::{Histogram, Width};
 use super::portable::{Heap, Packer, Portable, heap_weight};
 use super::scope::{Reducer, Scope};
+use super::shares::Shares;
 use super::top::Top;
 use super::{Evaluator, binary};
 use crate::memory::Bounds;
@@ -162,15 +163,6 @@ impl PackedScope {
     /// Its approximate size, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.slot.weight() + heap_weight(&self.heap)
-    }
-
-    /// The number of groups of the outermost `group_by`.
-    pub(crate) fn groups(&self) -> usize {
-        let groups = self.slot.reducers.iter().map(|reducer| match reducer {
-            PackedReducer::Keyed(_, slots) => slots.len(),
-            _ => 0,
-        });
-        groups.sum()
     }
 
     pub(crate) fn unpack(self) -> UnpackedScope {

@@ -225,7 +225,6 @@ impl Pipeline<'_> {
                     seen,
                     block,
                 }) => {
-                    let is_costly = work.is_costly(lines);
                     let taken = self.take(name, number, work, parallel);
                     if !matches!(taken, Ok(false)) {
                         self.add_seen(&seen);
@@ -237,7 +236,7 @@ impl Pipeline<'_> {
                     } else if let Some(block) = &block {
                         self.block(name, &mut number, block.lines())?;
                     }
-                    scheduler.redone(!taken || is_costly);
+                    scheduler.redone(!taken);
                     if let Some(block) = block {
                         scheduler.recycle(block);
                     }

@@ -33,6 +33,9 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::rc::Rc;
 
+/// Fewest lines of a part whose groups may be too many to be merged.
+const MERGED_MIN: usize = 256;
+
 /// A reader, with the plans that it has learned.
 pub(super) type SharedReader = Rc<RefCell<Reader>>;
 
@@ -398,10 +401,15 @@ impl<'a> Pipeline<'a> {
         if done.is_err() || self.output.header.is_known() != has_header {
             return None;
         }
-        let own = match parallel {
+        let mut own = match parallel {
             Parallel::Merge(at) => std::mem::take(scopes.get_mut(at)?),
             _ => Scope::default(),
         };
+        // With about as many groups as lines, merging takes longer than the lines do, and the groups are in memory twice.
+        let groups = own.groups().map_or(0, |groups| groups.len());
+        if lines >= MERGED_MIN && groups * 2 > lines {
+            return None;
+        }
         // Reducers that the text did not show.
         if scopes.iter().any(|scope| !scope.is_empty()) {
             return None;

@@ -14,7 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Maximum number of bytes of waiting results. Above it, only the part that is waited for is started.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// After this number of successive parts that had to run again in order, or whose work takes longer to merge, threads only read.
+/// After this number of successive parts that had to run again in order, threads only read.
 const REDONE_MAX: usize = 3;
 
 /// Lines, in a buffer that may be longer.
@@ -242,7 +242,7 @@ impl Scheduler {
         }
     }
 
-    /// Notes whether a part without errors should better have run in order.
+    /// Notes whether a part without errors had to run again in order.
     pub(super) fn redone(&self, again: bool) {
         let mut state = self.state();
         state.redone = if again { state.redone + 1 } else { 0 };

@@ -13,11 +13,6 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether it takes longer to merge than the lines took: there are about as many groups.
-    pub(super) fn is_costly(&self, lines: usize) -> bool {
-        matches!(self, Work::Merge(scope) if scope.groups() * 2 > lines)
-    }
-
     /// Its approximate size, in bytes.
     pub(super) fn weight(&self) -> usize {
         match self {

@@ -18,7 +18,9 @@ pub(crate) fn play(bytes: &[u8]) {
     let part = choice % 3 == 2;
     let mut expected = Vec::new();
     let mut good = true;
-    for line in bytes.split(|byte| *byte == b'\n') {
+    // A byte order mark is skipped before the first line only.
+    let lines = bytes.strip_prefix("\u{feff}".as_bytes());
+    for line in lines.unwrap_or(bytes).split(|byte| *byte == b'\n') {
         if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
             continue;
         }

@@ -64,7 +64,7 @@ fn a_chain_is_valid_while_all_its_certificates_are() {
 }
 
 #[test]
-fn errors_name_missing_and_empty_certificate_files() {
+fn errors_name_missing_certificate_files_and_those_that_are_no_files() {
     let missing = Path::new("/nowhere/chain.pem");
     // A pipe, say; opening that would wait for another process.
     let device = Path::new("/dev/null");
@@ -78,9 +78,6 @@ fn errors_name_missing_and_empty_certificate_files() {
         error.to_string().contains("`/nowhere/chain.pem`"),
         "{error}"
     );
-    let empty = Path::new("/dev/null");
-    let error = Identity::read(empty, empty).expect_err("nothing in it");
-    assert!(error.to_string().contains("no certificate"), "{error}");
 }
 
 /// Files in each other's place are named by what they are.
@@ -97,7 +94,14 @@ fn errors_say_what_a_file_is_in_place_of_a_certificate_or_key() {
     fs::write(&chain, made.cert.pem()).expect("room");
     fs::write(&key, made.signing_key.serialize_pem()).expect("room");
     fs::write(&text, "text\n").expect("room");
+    let empty = folder.join("empty");
+    fs::write(&empty, "").expect("room");
     for (certificates, private, expected) in [
+        (
+            &empty,
+            &empty,
+            "empty`: no certificate found (expected PEM)",
+        ),
         (
             &key,
             &chain,

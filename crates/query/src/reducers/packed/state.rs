@@ -7,7 +7,8 @@ use super::super::groups::Keyed;
 use super::super::histogram::{Relative, Width};
 use super::super::portable::Portable;
 use super::{Initial, PackedColumn, PackedReducer, PackedScope, Part, Slot};
-use crate::reducers::accumulator::{Shares, Which};
+use crate::reducers::accumulator::Which;
+use crate::reducers::shares::Shares;
 use std::cmp::Ordering;
 
 /// The maximum of a count in a state, so that sums do not overflow.
