@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags};
 
 use crate::failure::Failure;
 
@@ -195,8 +195,14 @@ pub(crate) fn check_appendable(path: &Path) -> Result<(), Failure> {
 
 /// Opens a file for appending secrets. A new file is readable by its owner only.
 pub(crate) fn append_private(path: &Path) -> Result<File, Failure> {
-    let file = private(File::options().append(true).create(true)).open(path);
-    file.map_err(|error| cannot_write(path, &error))
+    // Opening a pipe without a reader would wait for one.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = File::options();
+    let opened = private(options.append(true).create(true).custom_flags(flags)).open(path);
+    let file = opened.map_err(|error| cannot_write(path, &error))?;
+    let blocking = rustix::fs::fcntl_setfl(&file, OFlags::APPEND);
+    blocking.map_err(|error| cannot_write(path, &error.into()))?;
+    Ok(file)
 }
 
 /// The most files of one name in a folder.

@@ -513,7 +513,10 @@ fn integers_have_a_bounded_length() {
         "(_[\"long\"].to_s * 2).to_i",
         "Integer(_[\"long\"].to_s * 2)",
         "(\"f\" * 40_000).hex",
-        "1.round(-100_000)",
+        "-1.floor(-100_000)",
+        "2 ** 131_072",
+        "2 ** 131_071 * 2",
+        "x = 2 ** 131_071; x + x",
     ] {
         let rows = format!("{{\"long\":{long}}}\n");
         let (out, errors) = run_soon(query, &rows, Options::default());
@@ -526,11 +529,17 @@ fn integers_have_a_bounded_length() {
     // The longest that a row may have, with what becomes of it.
     let row = format!("{{\"long\":-{long}}}\n");
     let answers = run(
-        "[_[\"long\"].abs.to_s.length, _[\"long\"] + 1 > _[\"long\"], -15.floor(-400) == -(10 ** 400)]",
+        "[_[\"long\"].abs.to_s.length, _[\"long\"] + 1 > _[\"long\"], -15.floor(-400) == -(10 ** 400), (10 ** 39_456 - 1).to_s.length, (2 ** 131_071 + (2 ** 131_071 - 1)).to_s.length, 0 << 9_999_999, 7.round(-9_999_999), 7.floor(-9_999_999)]",
         &row,
         Options::default(),
     );
-    assert_eq!(answers, ("[39456,true,true]\n".to_owned(), String::new()));
+    assert_eq!(
+        answers,
+        (
+            "[39456,true,true,39456,39457,0,0,0]\n".to_owned(),
+            String::new()
+        )
+    );
     for query in ["_[\"long\"] > 1", "_[\"a\"]", "_"] {
         let rows = format!("{{\"long\":1{long},\"a\":1}}\n");
         let (out, errors) = run(query, &rows, Options::default());

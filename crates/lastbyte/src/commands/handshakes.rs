@@ -322,7 +322,7 @@ fn text_of(rows: &[Row], rtt: Option<Duration>) -> String {
         ]);
     }
     let rtt = rtt.map_or_else(
-        || "no round-trip time: no TCP connection".to_owned(),
+        || "no round-trip time: no connection over TCP succeeded".to_owned(),
         |rtt| format!("RTT {:.3} ms: the fastest TCP handshake", millis(rtt)),
     );
     format!("{}\n\n{rtt}\n", table.text())

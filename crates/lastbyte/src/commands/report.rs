@@ -184,9 +184,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut first = None;
     if !arguments.merge {
-        let is_access_log;
-        (is_access_log, first) = requests::is_access_log(logs.first())?;
-        requests::check_kind(logs, is_access_log)?;
+        let kind;
+        (kind, first) = requests::is_access_log(logs.first())?;
+        let is_access_log = requests::check_kind(logs, kind)?;
         if is_access_log {
             return requests::run(arguments, inputs_after(logs, first)?);
         }

@@ -99,6 +99,12 @@ fn logs_of_two_kinds_are_refused() {
     fs::write(folder.join("access"), access_log(40)).expect("a log");
     let line = "{\"arm\":\"new\",\"ttlb\":200,\"site\":\"here\"}\n";
     fs::write(folder.join("conns"), line.repeat(40)).expect("a log");
+    // One without a line is of any kind.
+    fs::write(folder.join("empty"), "").expect("a log");
+    for logs in [["access", "empty"], ["empty", "access"]] {
+        let output = lastbyte(&folder, &[&["report"][..], &logs].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
     for words in [["report", "access", "conns"], ["report", "conns", "access"]] {
         let output = lastbyte(&folder, &words);
         assert_eq!(output.status.code(), Some(2));

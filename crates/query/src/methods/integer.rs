@@ -139,7 +139,9 @@ fn bitwise(a: &Value, method: M, b: &Value) -> Eval {
 
 fn shift(value: &Value, places: i64) -> Eval {
     let it = big_of(value).unwrap_or_default();
-    Ok(if places >= 0 {
+    Ok(if it.is_zero() {
+        Value::Int(0)
+    } else if places >= 0 {
         within_bits(it.bits().saturating_add(places.unsigned_abs()))?;
         integer(it << places as usize)
     } else {
@@ -153,6 +155,15 @@ pub(super) fn rounded(receiver: &Value, method: M, places: i64, half: Half) -> E
         return Ok(receiver.clone());
     }
     let it = big_of(receiver).unwrap_or_default();
+    let is_towards_zero = match method {
+        M::Floor => !it.is_negative(),
+        M::Ceil => !it.is_positive(),
+        _ => true,
+    };
+    // A power of ten has more bits than three times its exponent.
+    if is_towards_zero && places.unsigned_abs().saturating_mul(3) > it.bits() + 1 {
+        return Ok(Value::Int(0));
+    }
     let unit = number::power(&Value::Int(10), &Value::Int(places.saturating_neg()))?;
     let unit = big_of(&unit).unwrap_or_default();
     let below = it.div_floor(&unit) * &unit;

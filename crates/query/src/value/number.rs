@@ -220,13 +220,14 @@ pub(crate) fn within_bits(bits: u64) -> Eval<()> {
     Err(error(Class::RangeError, what))
 }
 
+/// An integer that may be too long.
+fn bounded(it: BigInt) -> Eval {
+    within_bits(it.bits())?;
+    Ok(integer(it))
+}
+
 fn big(op: Op, a: &BigInt, b: &BigInt) -> Eval {
-    match op {
-        Op::Add | Op::Sub => within_bits(a.bits().max(b.bits()) + 1)?,
-        Op::Mul => within_bits(a.bits() + b.bits())?,
-        _ => {}
-    }
-    Ok(integer(match op {
+    bounded(match op {
         Op::Add => a + b,
         Op::Sub => a - b,
         Op::Mul => a * b,
@@ -239,7 +240,7 @@ fn big(op: Op, a: &BigInt, b: &BigInt) -> Eval {
         Op::Ge => return Ok(Value::Bool(a >= b)),
         Op::Eq => return Ok(Value::Bool(a == b)),
         Op::Ne => return Ok(Value::Bool(a != b)),
-    }))
+    })
 }
 
 /// `a <=> b` for numbers; `None` beside NaN or when `b` is no number.
@@ -287,12 +288,13 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
             };
             let size = exponent.unsigned_abs();
             if base.bits() > 1 {
-                within_bits(base.bits().saturating_mul(size))?;
+                // The fewest bits that it can have.
+                within_bits((base.bits() - 1).saturating_mul(size).saturating_add(1))?;
             }
             let raised: BigInt = Pow::pow(&base, size);
             // 1 and -1 stay integers.
             if *exponent >= 0 || raised.magnitude().is_one() {
-                return Ok(integer(raised));
+                return bounded(raised);
             }
             if raised.is_zero() {
                 return Err(divided_by_zero());

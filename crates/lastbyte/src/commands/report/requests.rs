@@ -22,10 +22,13 @@ use crate::{
     terminal::{notice, print},
 };
 
-/// Whether the first line of a log is of a request, and the open log if it can be read once. Standard input is not consumed.
-pub(super) fn is_access_log(log: Option<&PathBuf>) -> Result<(bool, Option<Source>), Failure> {
+/// Whether the first line of a log is of a request, `None` without one, and the open log if it can be read once. Standard input is
+/// not consumed.
+pub(super) fn is_access_log(
+    log: Option<&PathBuf>,
+) -> Result<(Option<bool>, Option<Source>), Failure> {
     let Some(log) = log else {
-        return Ok((false, None));
+        return Ok((None, None));
     };
     let mut open: Option<Source> = None;
     let inputs = if log.as_os_str() == "-" {
@@ -47,24 +50,30 @@ pub(super) fn is_access_log(log: Option<&PathBuf>) -> Result<(bool, Option<Sourc
         ..Options::default()
     };
     let query = Query::compile("_[\"type\"]", &[], options).map_err(Failure::run)?;
-    let mut is_request = false;
+    let mut is_request = None;
     // What is wrong with the log is reported when it is read.
     let _ = query.for_each(inputs, |row| {
-        is_request = row.first().and_then(Value::as_str) == Some("request");
+        is_request = Some(row.first().and_then(Value::as_str) == Some("request"));
         ControlFlow::Break(())
     });
     Ok((is_request, open))
 }
 
-/// Returns an error if the other logs are not of the kind of the first. Only files are looked at.
-pub(super) fn check_kind(logs: &[PathBuf], is_access: bool) -> Result<(), Failure> {
+/// The kind of all logs, of which the first has this one. Returns an error if they are not of one kind. Only files are looked at, and
+/// those without a line are of any.
+pub(super) fn check_kind(logs: &[PathBuf], first: Option<bool>) -> Result<bool, Failure> {
+    let mut known = first.map(|is_access| (&logs[0], is_access));
     let others = logs.iter().skip(1);
     for log in others.filter(|log| log.as_os_str() != "-" && !files::is_read_once(log)) {
-        if is_access_log(Some(log))?.0 != is_access {
+        let Some(is_access) = is_access_log(Some(log))?.0 else {
+            continue;
+        };
+        let (earlier, is_earlier) = *known.get_or_insert((log, is_access));
+        if is_access != is_earlier {
             let (one, other) = if is_access {
-                (&logs[0], log)
+                (log, earlier)
             } else {
-                (log, &logs[0])
+                (earlier, log)
             };
             return Err(Failure::Usage(format!(
                 "`{}` is an access log, and `{}` is not (expected logs of one kind)",
@@ -73,7 +82,7 @@ pub(super) fn check_kind(logs: &[PathBuf], is_access: bool) -> Result<(), Failur
             )));
         }
     }
-    Ok(())
+    Ok(known.is_some_and(|(_, is_access)| is_access))
 }
 
 pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, Failure> {
