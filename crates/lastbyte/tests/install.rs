@@ -75,6 +75,8 @@ fn bash_completes_commands_and_options() {
     assert_eq!(complete("lastbyte sim --network vd"), "vdsl\n");
     assert_eq!(complete("lastbyte sim --arm rapid-s"), "rapid-start\n");
     assert_eq!(complete("lastbyte serve --congestion cub"), "cubic\n");
+    // The arm is an expression there.
+    assert_eq!(complete("lastbyte report --arm-by rapid-s"), "\n");
     // A file as well.
     assert_eq!(
         complete("lastbyte emulate --network Cargo.to"),

@@ -69,9 +69,12 @@ pub(crate) fn run(
 
 /// Sets the names that options take, in all subcommands.
 fn with_names<'n>(command: Command, of: &dyn Fn(&str) -> Option<&'n Vec<&'static str>>) -> Command {
-    let command = command.mut_args(|arg| match of(arg.get_id().as_str()) {
-        Some(names) => arg.value_parser(PossibleValuesParser::new(names)),
-        None => arg,
-    });
+    let command =
+        command.mut_args(
+            |arg| match of(arg.get_long().unwrap_or(arg.get_id().as_str())) {
+                Some(names) => arg.value_parser(PossibleValuesParser::new(names)),
+                None => arg,
+            },
+        );
     command.mut_subcommands(|command| with_names(command, of))
 }
