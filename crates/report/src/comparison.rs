@@ -57,13 +57,18 @@ mod text;
 mod warnings;
 
 use self::analysis::Analysis;
+pub(crate) use self::{
+    copies::{Seen, hash_of},
+    error::several_experiments,
+    settings::expression_of,
+    state::among,
+};
 pub use self::{
     error::Error,
     queries::h2o_arm,
     settings::{BASELINES, Metric, Panel, Settings, Sweep},
     warnings::PREDICTIONS,
 };
-pub(crate) use self::{error::several_experiments, settings::expression_of, state::among};
 use crate::figure::Figure;
 
 /// Key figures of an arm.

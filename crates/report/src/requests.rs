@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lastbyte_query::{AbsentKey, Input, Options, Query, Value};
 
 use crate::{
-    comparison::several_experiments,
+    comparison::{Seen, hash_of, several_experiments},
     statistics::{
         random::Random,
         tests_of::{Estimate, chi_squared, simultaneous},
@@ -39,8 +39,6 @@ const CONNECTIONS_MIN: usize = 30;
 const BEYOND_MIN: f64 = 5.0;
 /// Sample ratios with a smaller p are not by chance.
 const RATIO_P: f64 = 0.001;
-/// The maximum number of hashes of lines that are kept to find copies.
-const HASHES_MAX: usize = 1 << 18;
 /// Two lines with the same values are of two requests if their responses ended within this time of the newest line, in ms.
 const COPY_DELAY: f64 = 100.0;
 /// The share of copies beyond which a log is refused, in percent.
@@ -235,7 +233,7 @@ struct Arm {
     clusters: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Gathered {
     arms: Vec<Arm>,
     /// Connections by a hash of what identifies them: the index in their arm.
@@ -244,9 +242,7 @@ struct Gathered {
     experiments: BTreeSet<Option<String>>,
     left_out: u64,
     lines: u64,
-    /// Hashes of lines without these bits.
-    hashes: BTreeSet<u64>,
-    mask: u64,
+    seen: Seen,
     copies: u64,
     /// When the newest response ended, in ms.
     newest: f64,
@@ -263,18 +259,8 @@ impl Gathered {
         };
         let end = time + ms;
         self.newest = self.newest.max(end);
-        // The low bits of FNV-1a depend on all bytes.
-        let hash = hash(line);
-        if hash & self.mask != 0 {
-            return;
-        }
-        if !self.hashes.insert(hash) && self.newest - end > COPY_DELAY {
-            self.copies += self.mask + 1;
-        }
-        if self.hashes.len() > HASHES_MAX {
-            self.mask = self.mask << 1 | 1;
-            let mask = self.mask;
-            self.hashes.retain(|hash| hash & mask == 0);
+        if self.seen.add(hash_of(line), 0).is_some() && self.newest - end > COPY_DELAY {
+            self.copies += self.seen.weight();
         }
     }
 
@@ -329,7 +315,7 @@ impl Gathered {
         let Some(arm) = self.arms.get_mut(place) else {
             return Ok(());
         };
-        let cluster = self.clusters.entry((place, hash(connection)));
+        let cluster = self.clusters.entry((place, hash_of(connection)));
         let cluster = *cluster.or_insert_with(|| {
             arm.clusters += 1;
             arm.clusters as u32 - 1
@@ -340,14 +326,6 @@ impl Gathered {
         });
         Ok(())
     }
-}
-
-/// FNV-1a of 64 bits.
-fn hash(values: &[Value]) -> u64 {
-    let text = format!("{values:?}");
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 fn gather(

@@ -1,4 +1,4 @@
-//! A client that makes the server work for nothing: requests whose responses it stops in the same packet, and requests whose
+//! A client that makes the server work needlessly: requests whose responses it stops in the same packet, and requests whose
 //! responses it cannot receive, since it accepts no field section.
 
 use std::{

@@ -1,5 +1,5 @@
-//! Clients over TLS that make the server work for nothing, or wait: half a handshake, half a request, responses that nobody
-//! reads, requests over HTTP/2 that are reset in the same segment, header blocks that do not end, frames that want an answer.
+//! Clients over TLS that make the server work needlessly, or wait: incomplete handshakes and requests, responses that the client
+//! does not read, requests over HTTP/2 that are reset in the same segment, header blocks without an end, floods of PING and SETTINGS.
 
 use std::{
     io::{self, Read, Write},

@@ -56,30 +56,35 @@ fn may_have_devices() -> bool {
     works
 }
 
-/// What became of one request: the kind of handshake, the round trips until the request could go, and to the first byte.
-type Found = (String, u64, u64);
-
-/// Two requests one after the other by `lastbyte get`, each on a connection of its own.
-fn get(port: u16, version: &str, more: &[&str]) -> Vec<Found> {
+/// What a command prints of the object.
+fn json_of(port: u16, words: &[&str]) -> Value {
     let output = lastbyte()
-        .args([
-            "get",
-            "-k",
-            "--timing=json",
-            "--repeat",
-            "2",
-            "-o",
-            "/dev/null",
-            "--http",
-            version,
-        ])
-        .args(more)
+        .args(words)
         .arg(format!("https://{SERVER}:{port}/1k"))
         .output()
         .expect("started");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// What became of one request: the kind of handshake, the round trips until the request could go, and to the first byte.
+type Found = (String, u64, u64);
+
+/// Two requests one after the other by `lastbyte get`, each on a connection of its own.
+fn get(port: u16, version: &str, more: &[&str]) -> Vec<Found> {
+    let words = [
+        "get",
+        "-k",
+        "--timing=json",
+        "--repeat",
+        "2",
+        "-o",
+        "/dev/null",
+        "--http",
+        version,
+    ];
+    let json = json_of(port, &[&words[..], more].concat());
     let fetches = json["fetches"].as_array().expect("fetches");
     fetches
         .iter()
@@ -216,14 +221,7 @@ fn each_protocol_takes_its_number_of_round_trips() {
 
 /// `lastbyte handshakes`: until the handshake is complete, and until the first byte.
 fn table(port: u16) {
-    let output = lastbyte()
-        .args(["handshakes", "-k", "--repeat", "1", "--json"])
-        .arg(format!("https://{SERVER}:{port}/1k"))
-        .output()
-        .expect("started");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let json = json_of(port, &["handshakes", "-k", "--repeat", "1", "--json"]);
     let rows = json["rows"].as_array().expect("rows").iter();
     let found = rows.map(|row| {
         let of = |key: &str| row[key].as_f64().map(trips);

@@ -23,6 +23,22 @@ pub(super) fn can_mount() -> bool {
     can
 }
 
+/// Runs a script in the folder, in a namespace where it can mount. `$0` is the program, and `$1` a word.
+pub(super) fn with_mounts(folder: &Path, script: &str, word: &str) -> Output {
+    Command::new("unshare")
+        .args([
+            "-rm",
+            "sh",
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_lastbyte"),
+            word,
+        ])
+        .current_dir(folder)
+        .output()
+        .expect("`unshare` runs")
+}
+
 /// The names and contents of the directory of decisions.
 fn contents(state: &Path) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(state).expect("a directory");
@@ -141,12 +157,7 @@ fn a_full_disk_leaves_the_decision_or_the_file_for_the_next_look() {
         rm state/filler; rm -rf left; mkdir left; cp state/* left/; exit $code";
     let mut failures = Vec::new();
     for pages in 0..6 {
-        let output = Command::new("unshare")
-            .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_lastbyte")])
-            .arg((pages * PAGE).to_string())
-            .current_dir(&ramp.folder)
-            .output()
-            .expect("`unshare` runs");
+        let output = with_mounts(&ramp.folder, script, &(pages * PAGE).to_string());
         let error = stderr(&output);
         let left = contents(&ramp.folder.join("left"));
         put(&state, &left);

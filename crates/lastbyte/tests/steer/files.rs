@@ -100,11 +100,7 @@ fn lost_that_cannot_be_removed_lets_no_look_go_on_but_an_end() {
         }
         fs::write(ramp.folder.join("state/lost"), "the disk died").expect("room");
         let script = "mount --bind state/lost state/lost && exec \"$0\" steer log --plan ramp.toml --state state";
-        let output = Command::new("unshare")
-            .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_lastbyte")])
-            .current_dir(&ramp.folder)
-            .output()
-            .expect("`unshare` runs");
+        let output = super::disk::with_mounts(&ramp.folder, script, "");
         let error = stderr(&output);
         assert!(error.contains("cannot remove `state/lost`: "), "{error}");
         let is_end = action != "hold";

@@ -263,11 +263,7 @@ fn a_stop_on_a_disk_without_a_free_byte_takes_the_arm_away() {
         && (cat /dev/zero >state/filler 2>/dev/null; true); \
         \"$0\" steer log --plan ramp.toml --state state; code=$?; \
         rm -rf left; mkdir left; cp state/*.* left/; exit $code";
-    let output = Command::new("unshare")
-        .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_lastbyte")])
-        .current_dir(&ramp.folder)
-        .output()
-        .expect("`unshare` runs");
+    let output = disk::with_mounts(&ramp.folder, script, "");
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(

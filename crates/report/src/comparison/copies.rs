@@ -56,15 +56,51 @@ impl Copies {
     }
 }
 
+/// Lines by their hash, each with a place: of many, only some are kept, and each counts for several.
+#[derive(Default)]
+pub(crate) struct Seen {
+    places: BTreeMap<u64, usize>,
+    /// Only hashes without these bits are kept.
+    mask: u64,
+}
+
+impl Seen {
+    /// Notes a line. Returns the place of an equal one before it, if those are kept.
+    pub(crate) fn add(&mut self, hash: u64, place: usize) -> Option<usize> {
+        let hash = mixed(hash);
+        if hash & self.mask != 0 {
+            return None;
+        }
+        if let Some(earlier) = self.places.get(&hash) {
+            return Some(*earlier);
+        }
+        self.places.insert(hash, place);
+        if self.places.len() > KEPT_MAX {
+            self.mask = self.mask << 1 | 1;
+            let mask = self.mask;
+            self.places.retain(|hash, _| hash & mask == 0);
+        }
+        None
+    }
+
+    /// The number of lines that each stands for.
+    pub(crate) const fn weight(&self) -> u64 {
+        self.mask + 1
+    }
+}
+
+/// A hash of values.
+pub(crate) fn hash_of(values: &[Value]) -> u64 {
+    values.iter().fold(START, add)
+}
+
 /// Finds copies.
 #[derive(Default)]
 pub(super) struct CopyFinder {
     /// Columns that the name of the file is part of.
     names_file: Vec<bool>,
-    /// Hashes of lines with an identity, each with the place of its file.
-    lines: BTreeMap<u64, usize>,
-    /// Only hashes without these bits are kept.
-    mask: u64,
+    /// Lines with an identity, each with the place of its file.
+    lines: Seen,
     names: Vec<Arc<str>>,
     /// Of earlier files without an identity: the number of lines and their hash, with the place of the file.
     files: BTreeMap<(u64, u64), usize>,
@@ -107,29 +143,18 @@ impl CopyFinder {
         *any_identity |= has_identity;
         *rows += 1;
         *all = word(*all, hash);
-        let hash = mixed(hash);
-        if !has_identity || hash & self.mask != 0 {
+        if !has_identity {
             return;
         }
-        match self.lines.get(&hash) {
-            Some(earlier) => {
-                self.copies += self.mask + 1;
-                self.first.get_or_insert((here, *earlier));
-            }
-            None => {
-                self.lines.insert(hash, here);
-            }
-        }
-        if self.lines.len() > KEPT_MAX {
-            self.mask = self.mask << 1 | 1;
-            let mask = self.mask;
-            self.lines.retain(|hash, _| hash & mask == 0);
+        if let Some(earlier) = self.lines.add(hash, here) {
+            self.copies += self.lines.weight();
+            self.first.get_or_insert((here, earlier));
         }
     }
 
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.lines.len()
+        self.lines.places.len()
     }
 
     fn end_file(&mut self) {
@@ -156,7 +181,7 @@ impl CopyFinder {
         let (file, earlier) = self.first?;
         Some(Copies {
             lines: self.copies,
-            is_estimate: self.mask > 0,
+            is_estimate: self.lines.weight() > 1,
             of: self.count,
             file: self.names[file].to_string(),
             earlier: self.names[earlier].to_string(),

@@ -122,6 +122,11 @@ pub(crate) struct Scene {
     servers: Servers,
 }
 
+/// Lets this much virtual time pass: the clock is paused, and moves when no task can run.
+fn pass(runtime: &Runtime, span: Duration) {
+    runtime.block_on(async { time::sleep(span).await });
+}
+
 impl Scene {
     fn new(count: u16) -> Self {
         Self::checked(count, None)
@@ -218,9 +223,9 @@ impl Scene {
         (0..count).map(one).collect()
     }
 
-    /// Lets this much virtual time pass: the clock is paused, and moves when no task can run.
+    /// Lets this much virtual time pass.
     pub(crate) fn pass(&self, span: Duration) {
-        self.runtime.block_on(async { time::sleep(span).await });
+        pass(&self.runtime, span);
     }
 
     pub(crate) fn statistics(&self) -> UpstreamStatistics {
@@ -240,7 +245,7 @@ impl Scene {
             servers.iter().map(|it| it.checks).sum()
         };
         let before = count();
-        runtime.block_on(async { time::sleep(span).await });
+        pass(&runtime, span);
         [before, count()]
     }
 
