@@ -545,14 +545,22 @@ fn a_failure_leaves_the_last_good_state() {
         &["log", "copy"],
         "about 50 % of the lines are copies of others (expected each connection once",
     );
-    // Two controllers.
-    let lock = File::options()
-        .append(true)
-        .open(state.join("lock"))
-        .expect("a lock");
-    lock.lock().expect("free");
-    ramp.refused(&["log"], "is in use by another `lastbyte steer` or `serve`");
-    drop(lock);
+    // Of few lines, and of some without a number.
+    let (first, _) = ramp.log.split_once('\n').expect("a line");
+    let few = first.replace("\"conn_id\":", "\"conn_id\":\"a\",\"was\":");
+    fs::write(
+        ramp.folder.join("few"),
+        format!("{few}\n{first}\n").repeat(20),
+    )
+    .expect("room");
+    ramp.refused(&["log", "few"], "% of the lines are copies of others");
+    // Two controllers: at a look, and a server as long as it runs.
+    for lock in ["lock", "lead"] {
+        let lock = File::options().append(true).open(state.join(lock));
+        let lock = lock.expect("a lock");
+        lock.lock().expect("free");
+        ramp.refused(&["log"], "is in use by another `lastbyte steer` or `serve`");
+    }
     // Another plan.
     fs::write(ramp.folder.join("ramp.toml"), PLAN.replace("10%", "20%")).expect("room");
     ramp.refused(&["log"], "`ramp.toml` changed since the ramp started");
@@ -602,8 +610,13 @@ fn a_failure_leaves_the_last_good_state() {
     );
     // A line that was torn.
     fs::write(&path, format!("{good}{{\"look\":2,\"unt")).expect("room");
-    // And an experiment file that a process which died did not write.
+    // Without the experiment file, decisions may be missing, too: that of a stop.
     fs::remove_file(state.join("experiment.toml")).expect("it is there");
+    ramp.refused(
+        &["log"],
+        "`state/experiment.toml` is missing, and no decision that is there wrote it",
+    );
+    fs::write(state.join("experiment.toml"), &experiment).expect("room");
     let output = ramp.steer(&["log"]);
     assert!(
         stderr(&output).contains("its last line has no end, and does not count"),
@@ -682,6 +695,8 @@ fn ab_rehearses_a_plan_as_steer_does() {
     let by_ab = printed(&["ab", "--plan", "ramp.toml", "--repeat", "2"]);
     assert_eq!(by_ab, by_steer);
     assert!(by_ab.contains("2 ramps in each scenario"), "{by_ab}");
+    let long = "100 connections in a stage, it takes 3.5 days at 10%, 0.7 days at 50%";
+    assert!(by_ab.contains(long), "{by_ab}");
     let other = lastbyte(
         &folder,
         &["ab", "--plan", "ramp.toml", "--repeat", "2", "--json"],

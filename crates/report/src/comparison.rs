@@ -67,7 +67,7 @@ pub use self::{
     error::Error,
     queries::h2o_arm,
     settings::{BASELINES, Metric, Panel, Settings, Sweep},
-    warnings::PREDICTIONS,
+    warnings::{PREDICTIONS, UNASSIGNED},
 };
 use crate::figure::Figure;
 

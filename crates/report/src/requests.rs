@@ -51,8 +51,9 @@ const ARMS_MAX: usize = 64;
 pub struct Settings {
     /// The arm that the others are compared with. Default: `baseline` or `slow-start` if there is such an arm, else the first of the log.
     pub baseline: Option<String>,
-    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1.
-    pub shares: Vec<(String, f64)>,
+    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1. `None` if arms were not assigned at
+    /// random.
+    pub shares: Option<Vec<(String, f64)>>,
     /// Selects lines: an expression of the query language. Default: all lines of requests.
     pub filter: Option<String>,
     /// An expression for a line's arm. Default: the key `arm`.
@@ -116,11 +117,15 @@ fn empty(lines: u64, absent: &[AbsentKey]) -> String {
 pub struct Requests {
     /// The arms, the baseline first.
     pub arms: Vec<ArmRequests>,
-    /// Requests that are left out, since they have no arm or no value.
+    /// Requests that are left out, since they have no arm.
     pub left_out: u64,
+    /// Requests that are left out, since they have no value, by arm.
+    pub without_value: BTreeMap<String, u64>,
+    /// Whether arms have other shares of requests without a value than by chance.
+    pub values_differ: bool,
     /// The number of resamples.
     pub replicates: usize,
-    /// The p of the numbers of connections against the shares, unless there is only one arm.
+    /// The p of the numbers of connections against the shares, unless there is only one arm or no share.
     pub ratio_p: Option<f64>,
     /// Keys of the settings that no line has.
     pub absent: Vec<AbsentKey>,
@@ -170,6 +175,16 @@ impl Requests {
             experiments,
             ..
         } = gathered;
+        let without_value = arms.iter().filter(|arm| arm.without_value > 0);
+        let without_value = without_value
+            .map(|arm| (arm.name.clone(), arm.without_value))
+            .collect();
+        let lacking: Vec<u64> = arms.iter().map(|arm| arm.without_value).collect();
+        let all = arms
+            .iter()
+            .map(|arm| arm.without_value as f64 + arm.requests.len() as f64);
+        let values_differ = chi_squared(&lacking, &all.collect::<Vec<_>>());
+        arms.retain(|arm| !arm.requests.is_empty());
         if arms.is_empty() {
             return Err(match trouble {
                 Some(trouble) => Error::Unreadable(trouble),
@@ -191,12 +206,13 @@ impl Requests {
                 .or_else(|| place("slow-start"))
                 .unwrap_or(0),
         };
-        for (name, _) in &settings.shares {
+        let known = settings.shares.as_deref().unwrap_or_default();
+        for (name, _) in known {
             place(name).ok_or_else(|| unknown(name))?;
         }
         arms[..=baseline].rotate_right(1);
         let share = |arm: &Arm| {
-            let given = settings.shares.iter().find(|(name, _)| *name == arm.name);
+            let given = known.iter().find(|(name, _)| *name == arm.name);
             given.map_or(1.0, |(_, share)| *share)
         };
         let counts: Vec<u64> = arms.iter().map(|arm| arm.clusters as u64).collect();
@@ -206,9 +222,11 @@ impl Requests {
         let replicates = (DRAWS_MAX / drawn.max(1)).max(REPLICATES_MIN);
         let replicates = settings.replicates.min(replicates as usize);
         Ok(Self {
-            ratio_p: ratio_p.filter(|_| arms.len() > 1),
+            ratio_p: ratio_p.filter(|_| arms.len() > 1 && settings.shares.is_some()),
             arms: compare(&mut arms, settings, replicates),
             left_out,
+            without_value,
+            values_differ: values_differ.is_some_and(|(_, p)| p < RATIO_P),
             replicates,
             absent,
             trouble,
@@ -230,6 +248,7 @@ struct Request {
 struct Arm {
     name: String,
     requests: Vec<Request>,
+    without_value: u64,
     clusters: usize,
 }
 
@@ -238,7 +257,7 @@ struct Gathered {
     arms: Vec<Arm>,
     /// Connections by a hash of what identifies them: the index in their arm.
     clusters: BTreeMap<(usize, u64), u32>,
-    /// The experiments of lines with an arm and a value.
+    /// The experiments of lines with an arm.
     experiments: BTreeSet<Option<String>>,
     left_out: u64,
     lines: u64,
@@ -290,7 +309,7 @@ impl Gathered {
             Value::Bool(value) => Some(value.to_string()),
             _ => None,
         };
-        let (Some(name), Some(number)) = (name, number) else {
+        let Some(name) = name else {
             self.left_out += 1;
             return Ok(());
         };
@@ -310,6 +329,10 @@ impl Gathered {
                 ..Arm::default()
             });
         }
+        let Some(number) = number else {
+            self.arms[place].without_value += 1;
+            return Ok(());
+        };
         let is_success = *is_complete == Value::Bool(true)
             && matches!(status, Value::Integer(status) if (100..500).contains(status));
         let Some(arm) = self.arms.get_mut(place) else {

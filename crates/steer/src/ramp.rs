@@ -16,7 +16,9 @@
 //!
 //! In a window of `freeze`, `start`, `ramp` and `win` hold: no share grows. A ramp that has not started leaves all connections at the
 //! baseline. `ramp` and `win` hold, too, while more than one of a thousand lines cannot be counted, as they are of the future or not
-//! JSON objects, and while more than half of the baseline's transfers in the stage are incomplete.
+//! JSON objects; while the TTLB or the loss of more than one of a thousand is not known, as where it is below zero; while more than half of the
+//! baseline's transfers in the stage are incomplete; and while the numbers of connections by arm are rare by chance at one look (1 %): the
+//! alarm needs more connections, and lines that are missing look like an effect.
 //!
 //! So an arm that changes nothing is stopped or wins wrongly in at most 5 % of ramps, besides alarms. A win counts connections of
 //! the last stage only, so that an effect that faded in earlier stages does not count.
@@ -55,6 +57,8 @@ const HARM_ERROR: f64 = 0.01;
 const RAILS_ERROR: f64 = 0.02;
 const FUTILE_ERROR: f64 = 0.05;
 const RATIO_ERROR: f64 = 0.001;
+/// The distance of an arm's number of connections from its share, in standard deviations, at which no share grows: 1 % by chance.
+const DOUBT: f64 = 2.576;
 /// Of the bounds of each quantile, over all stages. No decision follows from them.
 const QUANTILE_ERROR: f64 = 0.05;
 
@@ -208,7 +212,7 @@ pub struct Look {
 const EPOCHS_MAX: u32 = 1 << 20;
 
 /// The version of the rules. A look by another version cannot be computed again.
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 impl Look {
     /// The look at this time that ends a ramp after this one, for an operator, with the reason.
@@ -519,7 +523,7 @@ fn unless_unusable(
         ahead, unreadable, ..
     } = ignored;
     let counted: u64 = tally.connections(None).iter().sum();
-    if (ahead.saturating_add(unreadable)).saturating_mul(1000) <= counted {
+    if !is_notable(ahead.saturating_add(unreadable), counted) {
         return (action, rule);
     }
     let rule = format!(
@@ -577,6 +581,10 @@ struct Findings<'a> {
     is_broken: bool,
     /// The site, or all of them, that contradicts the shares most, and by how much the alarm's limit is exceeded.
     ratio: Option<(Option<usize>, f64)>,
+    /// The distance of the arm's number of connections from the shares of all epochs, in standard deviations.
+    doubt: f64,
+    /// What is not known of too many lines.
+    unknown: Option<&'static str>,
 }
 
 impl<'a> Findings<'a> {
@@ -594,6 +602,8 @@ impl<'a> Findings<'a> {
             incomplete: difference(tally.strata(None, None, |of| of.incomplete)),
             rtt: difference(tally.strata(None, None, |of| of.rtt)),
             ratio: ratio(epochs, tally),
+            doubt: doubt(epochs, tally),
+            unknown: unknown(tally),
         }
     }
 
@@ -734,12 +744,22 @@ impl<'a> Findings<'a> {
         if self.is_broken {
             return Some("more than half of the baseline's transfers are incomplete".to_owned());
         }
+        if self.doubt > DOUBT {
+            return Some("numbers of connections may contradict the shares".to_owned());
+        }
         let mut rails = self.rails(subject.plan);
-        rails.find_map(|(what, of, limit, _)| match of {
+        let exceeded = rails.find_map(|(what, of, limit, _)| match of {
             Some(of) => (of.value > limit || of.value.is_nan())
                 .then(|| format!("{what} is above its limit")),
             None => Some(format!("{what} is not known")),
-        })
+        });
+        let unknown = || {
+            Some(format!(
+                "{} of more than 0.1% of the lines is not known",
+                self.unknown?
+            ))
+        };
+        exceeded.or_else(unknown)
     }
 }
 
@@ -775,16 +795,9 @@ fn ratio(epochs: &[Epoch], tally: &Tally) -> Option<(Option<usize>, f64)> {
     let places = tally.sites().len() as f64 + 1.0;
     let mut largest: Option<(Option<usize>, f64)> = None;
     for (epoch, k) in epochs.iter().zip(1_u32..) {
-        if epoch.share <= 0.0 || epoch.share >= 1.0 {
-            continue;
-        }
         let limit = (places * f64::from(k) * f64::from(k + 1) / RATIO_ERROR).ln();
         for site in tally.sites().map(Some).chain([None]) {
-            let mut counts = [0; 2];
-            for values in tally.cells(Some(epoch.number), site) {
-                counts[0] += values[0].connections;
-                counts[1] += values[1].connections;
-            }
+            let counts = counts(*epoch, tally, site);
             if let Some(factor) = sample_ratio(&counts, &[1.0 - epoch.share, epoch.share])
                 && largest.is_none_or(|(_, excess)| factor - limit > excess)
             {
@@ -793,4 +806,52 @@ fn ratio(epochs: &[Epoch], tally: &Tally) -> Option<(Option<usize>, f64)> {
         }
     }
     largest
+}
+
+/// The connections of an epoch by arm, at a site or over all.
+fn counts(epoch: Epoch, tally: &Tally, site: Option<usize>) -> [u64; 2] {
+    let mut counts = [0; 2];
+    for values in tally.cells(Some(epoch.number), site) {
+        counts[0] += values[0].connections;
+        counts[1] += values[1].connections;
+    }
+    counts
+}
+
+/// How far the arm's number of connections is from what the shares of all epochs give, in standard deviations.
+fn doubt(epochs: &[Epoch], tally: &Tally) -> f64 {
+    let (mut distance, mut variance) = (0.0, 0.0);
+    for epoch in epochs
+        .iter()
+        .filter(|one| one.share > 0.0 && one.share < 1.0)
+    {
+        let [control, arm] = counts(*epoch, tally, None).map(|count| count as f64);
+        distance += arm - (control + arm) * epoch.share;
+        variance += (control + arm) * epoch.share * (1.0 - epoch.share);
+    }
+    if variance > 0.0 {
+        distance.abs() / variance.sqrt()
+    } else {
+        0.0
+    }
+}
+
+/// A value that too many lines do not have, or that is impossible on them. An incomplete transfer has the time of the limit.
+fn unknown(tally: &Tally) -> Option<&'static str> {
+    let (mut connections, mut ttlb, mut loss) = (0, 0, 0);
+    for one in tally.cells(None, None).flatten() {
+        connections += one.connections;
+        ttlb += one.ttlb.count;
+        loss += one.loss.count;
+    }
+    let known = [("TTLB", ttlb), ("loss", loss)];
+    let lacking = known
+        .into_iter()
+        .find(|(_, known)| is_notable(connections - known, connections));
+    lacking.map(|(what, _)| what)
+}
+
+/// Whether this number of lines is more than a thousandth of all.
+fn is_notable(lines: u64, all: u64) -> bool {
+    lines.saturating_mul(1000) > all
 }

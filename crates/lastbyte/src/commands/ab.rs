@@ -457,7 +457,7 @@ fn page(
     };
     let settings = Settings {
         baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
-        shares,
+        shares: Some(shares),
         may_lack_arms: true,
         power: arguments.power,
         sweep: sweeps(arguments, experiment)?.1.or(networks(arguments)?.1),

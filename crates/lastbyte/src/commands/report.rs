@@ -73,9 +73,10 @@ pub(crate) struct Arguments {
     baseline: Option<String>,
     /// Expected shares of the arms: baseline=9,new=1 [default: equal]
     ///
-    /// The page tests the number of connections in each arm against them (sample ratio mismatch).
-    #[arg(long, value_name = "ARM=N,…", value_delimiter = ',', value_parser = share)]
-    shares: Vec<(String, f64)>,
+    /// The page tests the number of connections in each arm against them (sample ratio mismatch). `none`: arms were not assigned at
+    /// random, such as versions of HTTP, or days before and after a change; there is no test, and a warning says so.
+    #[arg(long, value_name = "ARM=N,…|none", value_delimiter = ',', value_parser = share)]
+    shares: Vec<Option<(String, f64)>>,
     /// Lines to include: an expression of the query language
     #[arg(long = "where", value_name = "EXPR")]
     filter: Option<String>,
@@ -149,19 +150,33 @@ const LOOKS_MAX: u64 = 100;
 /// The exit code if the sample ratio fails.
 pub(crate) const RATIO_FAILS: u8 = 3;
 
-fn share(text: &str) -> Result<(String, f64), String> {
+fn share(text: &str) -> Result<Option<(String, f64)>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
     let (name, share) = text
         .rsplit_once('=')
-        .ok_or("expected ARM=N, such as baseline=9")?;
+        .ok_or("expected ARM=N, such as baseline=9, or none")?;
     let share: f64 = share
         .parse()
         .map_err(|_| format!("invalid share `{share}` (expected a number above 0)"))?;
     if share.is_finite() && share > 0.0 {
-        Ok((name.to_owned(), share))
+        Ok(Some((name.to_owned(), share)))
     } else {
         Err(format!(
             "invalid share `{share}` (expected a number above 0)"
         ))
+    }
+}
+
+/// The shares of the arms; `None` for those that were not assigned at random.
+fn shares(given: &[Option<(String, f64)>]) -> Result<Option<Vec<(String, f64)>>, Failure> {
+    match given {
+        [None] => Ok(None),
+        _ if given.contains(&None) => Err(Failure::Usage(
+            "--shares: none beside another (expected none alone, or ARM=N,…)".to_owned(),
+        )),
+        _ => Ok(Some(given.iter().flatten().cloned().collect())),
     }
 }
 
@@ -193,7 +208,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut settings = Settings {
         baseline: arguments.baseline.clone(),
-        shares: arguments.shares.clone(),
+        shares: shares(&arguments.shares)?,
         filter: arguments.filter.clone(),
         arm: arguments.arm.clone(),
         site: arguments.site.clone(),

@@ -127,6 +127,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     } else {
         Lines::Logs(&arguments.logs, jobs)
     };
+    let Some(_lead) = lead(&folder)? else {
+        return Err(in_use(&folder));
+    };
     let look = controller
         .step(&folder, lines, (None, None), now_ms())?
         .ok_or_else(|| in_use(&folder))?;
@@ -216,6 +219,14 @@ fn not_told(failure: Failure) -> Failure {
         )),
         other => other,
     }
+}
+
+/// Held by the process that makes the looks: a server as long as it runs, since others do not have its log. `None` if another one has it.
+pub(super) fn lead(folder: &Path) -> Result<Option<files::Lock>, Failure> {
+    files::create_folder(folder)?;
+    let path = folder.join("lead");
+    files::check_regular(&path).map_err(Failure::Run)?;
+    files::lock(&path)
 }
 
 fn in_use(folder: &Path) -> Failure {

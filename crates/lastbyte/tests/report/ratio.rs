@@ -49,6 +49,29 @@ fn a_failed_sample_ratio_is_a_warning_first_and_exit_code_3() {
     assert_eq!(intended.status.code(), Some(0), "{}", stderr(&intended));
 }
 
+#[test]
+fn arms_that_were_not_assigned_at_random_are_compared_with_a_warning() {
+    let folder = folder("report-ratio-none");
+    fs::write(folder.join("uneven.ndjson"), log_of(400)).expect("a log");
+    let of = |shares| lastbyte(&folder, &["report", "uneven.ndjson", "--shares", shares]);
+    let observed = of("none");
+    assert_eq!(observed.status.code(), Some(0), "{}", stderr(&observed));
+    assert!(
+        stderr(&observed).starts_with(
+            "warning: Connections were not assigned to arms at random (--shares none)"
+        ),
+        "{}",
+        stderr(&observed)
+    );
+    let both = of("none,new=4");
+    assert_eq!(both.status.code(), Some(2));
+    assert!(
+        stderr(&both).contains("expected none alone, or ARM=N,…"),
+        "{}",
+        stderr(&both)
+    );
+}
+
 /// On a terminal, the warning is yellow and above the table, and what would be a verdict is dim.
 #[test]
 fn warnings_on_a_terminal_are_yellow_and_above_the_table() {

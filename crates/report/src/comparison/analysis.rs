@@ -76,6 +76,8 @@ pub(super) struct Analysis {
     pub(super) left_out: LeftOut,
     pub(super) without_arm: u64,
     pub(super) without_value: BTreeMap<String, u64>,
+    /// Lines with more lost packets than sent ones, or fewer than none.
+    pub(super) impossible_losses: u64,
     pub(super) copies: Option<Copies>,
     /// Connections of sizes outside of all bins.
     pub(super) outside_bins: u64,
@@ -251,6 +253,7 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         left_out: tally.left_out,
         without_arm: tally.without_arm,
         without_value: tally.without_value,
+        impossible_losses: tally.impossible_losses,
         copies: tally.copies,
         experiment: tally.experiment,
         trouble: tally.trouble,
@@ -319,7 +322,8 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
 }
 
 fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>, Error> {
-    for (name, share) in &settings.shares {
+    let shares = settings.shares.as_deref().unwrap_or_default();
+    for (name, share) in shares {
         if !(share.is_finite() && *share >= 0.0) {
             return Err(Error::Share(name.clone()));
         }
@@ -332,8 +336,7 @@ fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>,
         }
     }
     let share_of = |name: &str| {
-        settings
-            .shares
+        shares
             .iter()
             .find(|(arm, _)| arm == name)
             .map_or(1.0, |(_, share)| *share)

@@ -109,7 +109,8 @@ pub(super) struct Stratum {
     pub(super) counts: Vec<u64>,
 }
 
-/// The tests of a log, and the estimates of each arm. Paired connections have a test of the arms that paths lack, and no estimates.
+/// The tests of a log, and the estimates of each arm. Paired connections have a test of the arms that paths lack, and no estimates;
+/// arms that were not assigned at random have no tests.
 pub(super) fn analysis(
     tally: &Tally,
     order: &[usize],
@@ -133,7 +134,10 @@ pub(super) fn analysis(
     let counts: Vec<u64> = all.iter().map(Counts::total).collect();
     let divisions = divisions(tally, order, settings);
     let sites = sites(tally, order, settings);
-    let mut tests = tests(&counts, shares, divisions, looks);
+    let mut tests = match settings.shares {
+        Some(_) => tests(&counts, shares, divisions, looks),
+        None => Vec::new(),
+    };
     if let Some(test) = tests.iter_mut().find(|test| test.by == By::Size) {
         test.left_out = tally.without_size.values().sum();
     }

@@ -16,7 +16,9 @@ use super::{
     queries::{self, Bin, Column, Dialect},
     rules::LeftOut,
     settings::Settings,
-    state::{self, NEVER_MS, Presence, excluding, is_unknown, no_values, of_filter, value, whole},
+    state::{
+        self, NEVER_MS, Presence, excluding, is_unknown, no_values, of_expressions, value, whole,
+    },
 };
 use crate::statistics::{Counts, bootstrap::Member};
 
@@ -114,6 +116,8 @@ pub(super) struct Tally {
     pub(super) trouble: Option<String>,
     /// The keys of [`Settings::filter`] that no line has.
     pub(super) absent: Vec<AbsentKey>,
+    /// Lines with more lost packets than sent ones, or fewer than none.
+    pub(super) impossible_losses: u64,
     /// The first state that begins like an earlier one, where that may be chance.
     pub(super) repeated: Option<String>,
 }
@@ -138,7 +142,7 @@ pub(super) fn tally(
         let rows = Some(outcome.rows);
         counter.presence.check(settings, rows, &outcome.absent)?;
     }
-    let absent = of_filter(settings, &outcome.absent)?;
+    let absent = of_expressions(settings, &outcome.absent)?;
     let has_no_times = settings.metric.is_ttlb()
         && trouble.is_none()
         && outcome.absent.iter().any(|key| key.path == ["ttlb"]);
@@ -440,7 +444,9 @@ impl Counter {
         }
         self.count_hour(arm, of(Column::Time));
         let loss = of(Column::Loss).as_f64();
-        let loss = loss.map(|loss| (loss * 100.0).round().max(0.0) as u64);
+        let possible = loss.filter(|loss| (0.0..=100.0).contains(loss));
+        self.tally.impossible_losses += u64::from(loss.is_some() && possible.is_none());
+        let loss = possible.map(|loss| (loss * 100.0).round() as u64);
         if let Some(hundredths) = loss {
             *self
                 .tally

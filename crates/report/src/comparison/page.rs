@@ -98,6 +98,9 @@ fn assignment(analysis: &Analysis) -> String {
         && analysis.experiment.is_some()
         && analysis.settings.arm.is_none()
         && analysis.unpaired.is_none();
+    if analysis.settings.shares.is_none() {
+        return "each in one arm, which was not assigned at random".to_owned();
+    }
     let failed = analysis.balance.iter();
     let failed: Vec<By> = failed
         .filter(|test| test.adjusted < ALARM)

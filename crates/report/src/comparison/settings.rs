@@ -118,8 +118,9 @@ pub struct Settings {
     /// The arm that the others are compared with. Default: `baseline` or `slow-start` if there is such an arm, else the first
     /// of the log.
     pub baseline: Option<String>,
-    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1. Default: equal shares.
-    pub shares: Vec<(String, f64)>,
+    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1. `None` if arms were not assigned at
+    /// random. Default: equal shares.
+    pub shares: Option<Vec<(String, f64)>>,
     /// Selects lines: an expression of the query language. Default: all lines.
     pub filter: Option<String>,
     /// An expression that gives a line's arm. Default: the key `arm`, else H2O's flags.
@@ -188,7 +189,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             baseline: None,
-            shares: Vec::new(),
+            shares: Some(Vec::new()),
             filter: None,
             arm: None,
             site: None,

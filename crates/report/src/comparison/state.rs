@@ -92,14 +92,16 @@ pub(super) fn trouble(errors: &[RunError]) -> Option<String> {
     (!errors.is_empty()).then(|| errors.join("\n"))
 }
 
-/// The absent keys of the condition for lines.
-pub(super) fn of_filter(
+/// The absent keys of the expressions of the settings.
+pub(super) fn of_expressions(
     settings: &Settings,
     absent: &[AbsentKey],
 ) -> Result<Vec<AbsentKey>, Error> {
-    settings.filter.as_ref().map_or(Ok(Vec::new()), |filter| {
-        Ok(among(absent, &compile(filter, settings)?.keys()))
-    })
+    let mut keys = Vec::new();
+    for (_, text) in settings.expressions() {
+        keys.extend(compile(text, settings)?.keys());
+    }
+    Ok(among(absent, &keys))
 }
 
 /// Those of the absent keys that lead to one of these paths.
@@ -182,7 +184,7 @@ impl Presence {
                 Err(Error::NoneLeft {
                     lines: rows,
                     by,
-                    absent: of_filter(settings, absent)?,
+                    absent: of_expressions(settings, absent)?,
                 })
             });
         }
@@ -340,7 +342,7 @@ pub(super) fn write(
         .and_then(|()| out.flush())
         .map_err(unwritten)?;
     let refused = presence.check(settings, Some(outcome.rows), &outcome.absent);
-    let absent = of_filter(settings, &outcome.absent)?;
+    let absent = of_expressions(settings, &outcome.absent)?;
     Ok((refused.err(), absent))
 }
 

@@ -504,12 +504,23 @@ fn a_sample_ratio_mismatch_is_a_warning() {
             .iter()
             .map(|(arm, share)| ((*arm).to_owned(), *share))
             .collect();
+        let shares = Some(shares);
         let comparison = read(text, Settings { shares, ..quick() }).expect("a report");
         warnings::warnings(&comparison.analysis)
             .iter()
             .any(|text| text.contains("numbers of connections"))
     };
     assert!(!beware(&text, &[]));
+    let shares = None;
+    let uneven = log(5, 4000, &[("baseline", 0.0)], 0.0) + &log(6, 400, &[("new", 0.0)], 0.0);
+    let observed = read(&uneven, Settings { shares, ..quick() }).expect("a report");
+    assert_eq!(
+        warnings::warnings(&observed.analysis)[0],
+        warnings::UNASSIGNED
+    );
+    assert!(!observed.ratio_fails() && observed.json().contains("\"sample_ratio\": null"));
+    assert!(observed.html().contains("which was not assigned at random"));
+    assert!(beware(&uneven, &[]));
     assert!(beware(&text, &[("baseline", 9.0)]));
     let more = log(6, 700, &[("new", 0.0)], 0.0);
     text += &more;
@@ -621,7 +632,7 @@ fn a_log_that_cannot_be_compared_is_an_error() {
     ));
     assert!(matches!(
         with(Settings {
-            shares: vec![("fast".to_owned(), f64::NAN)],
+            shares: Some(vec![("fast".to_owned(), f64::NAN)]),
             ..quick()
         }),
         Some(Error::Share(_))
@@ -876,7 +887,7 @@ fn shares_of_unknown_arms_are_an_error() {
     let text = log(13, 100, &ARMS, 0.0);
     let with = |may_lack_arms| {
         let settings = Settings {
-            shares: vec![("fats".to_owned(), 2.0)],
+            shares: Some(vec![("fats".to_owned(), 2.0)]),
             may_lack_arms,
             ..quick()
         };

@@ -13,6 +13,10 @@ use crate::statistics::Counts;
 /// The name of the experiment in lines that `lastbyte replay --log` writes.
 pub const PREDICTIONS: &str = "predictions of replay";
 
+/// A warning about arms that were not assigned at random.
+pub const UNASSIGNED: &str = "Connections were not assigned to arms at random (--shares none): a difference may come from which connections an arm has. \
+                              Their numbers were not checked.";
+
 /// What needs action before the results are used.
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
@@ -35,6 +39,9 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             "{}{rest}. Their connections count twice, which makes intervals too narrow.",
             first.to_uppercase()
         ));
+    }
+    if analysis.settings.shares.is_none() {
+        all.push(UNASSIGNED.to_owned());
     }
     for test in &analysis.balance {
         all.extend(imbalance(analysis, test));
@@ -65,6 +72,12 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             "{} of {} paths lack an arm. Lines were left out of the log, or selected by a value that depends on the arm.",
             count(analysis.incomplete_paths as u64),
             count(analysis.pairs as u64)
+        ));
+    }
+    if analysis.impossible_losses > 0 {
+        all.push(format!(
+            "On {} lines, more packets are lost than sent, or fewer than none: their packet loss is left out.",
+            count(analysis.impossible_losses)
         ));
     }
     for empty in analysis.left_out.empty_arms() {
@@ -116,7 +129,7 @@ fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
             cell.expected
         ),
     };
-    let shares = if test.by == By::Total && analysis.settings.shares.is_empty() {
+    let shares = if test.by == By::Total && analysis.settings.shares == Some(Vec::new()) {
         " Equal shares are assumed; --shares sets others."
     } else {
         ""
@@ -146,7 +159,7 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
             listed(&small)
         ));
     }
-    if analysis.is_paired && !analysis.settings.shares.is_empty() {
+    if analysis.is_paired && analysis.settings.shares != Some(Vec::new()) {
         all.push(
             "--shares has no effect: connections are paired, and each path is in every arm."
                 .to_owned(),

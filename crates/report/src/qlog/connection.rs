@@ -64,7 +64,7 @@ pub(super) struct Connection {
     unsized_packets: u64,
     /// Packets sent and received of which not even the payload's size is known.
     sizeless_packets: [u64; 2],
-    /// The first event about losses that is not understood.
+    /// What is not understood first about losses.
     unknown_loss: Option<String>,
     has_loss_events: bool,
     has_application: bool,
@@ -73,6 +73,8 @@ pub(super) struct Connection {
     /// Round-trip times longer than the connection at that time.
     implausible_rtts: u64,
     highest_acked: Option<u64>,
+    /// Packets with a number that was sent before.
+    repeated_numbers: u64,
     /// Some packets have no known fate.
     was_overflown: bool,
     in_flight: u64,
@@ -175,7 +177,8 @@ impl Connection {
             name if name.contains("spurious") || name.contains("key") => {}
             name if name.contains("lost") || name.contains("loss") => {
                 let name = fields.name.unwrap_or_default().to_owned();
-                self.unknown_loss.get_or_insert(name);
+                self.unknown_loss
+                    .get_or_insert_with(|| not_understood(&name));
             }
             _ => {}
         }
@@ -246,7 +249,14 @@ impl Connection {
         if has_data && self.sending.data() == limits.data {
             self.anatomy.on_resent(number);
         }
-        let Some(index) = number.checked_sub(self.first) else {
+        let index = number.checked_sub(self.first);
+        let was_sent = |index: u64| {
+            self.outstanding
+                .get(index as usize)
+                .is_some_and(|sent| sent.until > 0)
+        };
+        self.repeated_numbers += u64::from(index.is_none_or(was_sent));
+        let Some(index) = index else {
             return;
         };
         if index >= OUTSTANDING_MAX as u64 {
@@ -474,7 +484,8 @@ impl Connection {
         let count = data.get("lost_packets").and_then(whole);
         let Some(count) = count.filter(|count| *count <= self.sent_packets - self.numbers.lost)
         else {
-            self.unknown_loss.get_or_insert("packets_lost".to_owned());
+            self.unknown_loss
+                .get_or_insert_with(|| not_understood("packets_lost"));
             return;
         };
         self.count_lost(count, data);
@@ -491,8 +502,13 @@ impl Connection {
     fn packet_lost(&mut self, data: &Value) {
         if self.numbers.lost >= self.sent_packets {
             // It is not one of those sent.
-            self.unknown_loss.get_or_insert("packet_lost".to_owned());
+            self.unknown_loss
+                .get_or_insert_with(|| not_understood("packet_lost"));
             return;
+        }
+        if application_number(data).is_some_and(|number| self.numbers.is_lost(number)) {
+            let twice = || "the same packets are lost twice".to_owned();
+            self.unknown_loss.get_or_insert_with(twice);
         }
         self.count_lost(1, data);
         let Some(index) = application_number(data).and_then(|one| one.checked_sub(self.first))
@@ -613,6 +629,14 @@ impl Connection {
                 Unit::Milliseconds.format(most)
             ));
         }
+        // RFC 9000, §12.3. A few may be out of order.
+        if self.repeated_numbers * 100 > self.sent_packets && !self.was_overflown {
+            return Some(format!(
+                "packet numbers are sent twice: those of {} of {} (expected the events of one connection, once)",
+                self.repeated_numbers,
+                counted(self.sent_packets, "packet")
+            ));
+        }
         let packets = self.sent_packets + self.received_packets;
         if packets == 0 {
             let untimed = self.untimed;
@@ -639,8 +663,8 @@ impl Connection {
 
     /// Why the number of losses is unknown, if so.
     fn loss_doubt(&self) -> Option<String> {
-        if let Some(name) = &self.unknown_loss {
-            return Some(format!("losses are unknown: `{name}` is not understood"));
+        if let Some(what) = &self.unknown_loss {
+            return Some(format!("losses are unknown: {what}"));
         }
         if self.has_loss_events {
             return None;
@@ -821,4 +845,8 @@ impl Connection {
 fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
+}
+
+fn not_understood(event: &str) -> String {
+    format!("`{event}` is not understood")
 }

@@ -99,6 +99,11 @@ impl Numbers {
         }
     }
 
+    /// Whether a packet was declared lost, and not acknowledged since.
+    pub(super) fn is_lost(&self, number: u64) -> bool {
+        self.outstanding_losses.contains(&number)
+    }
+
     /// Packets are acknowledged: lost ones among them late.
     pub(super) fn acknowledged(&mut self, low: u64, high: u64) {
         while let Some(number) = self.outstanding_losses.range(low..=high).next().copied() {

@@ -5,7 +5,7 @@ use super::*;
 fn settings() -> Settings {
     Settings {
         baseline: None,
-        shares: Vec::new(),
+        shares: Some(Vec::new()),
         filter: None,
         arm: None,
         metric: "ms".to_owned(),
@@ -130,6 +130,31 @@ fn requests_without_arm_are_counted_and_other_arms_are_expressions() {
     // One connection has no interval.
     assert_eq!(read_log.arms[1].changes, [None; SHARES.len()]);
     assert!(read_log.ratio_fails());
+}
+
+#[test]
+fn requests_of_one_arm_without_a_value_are_told() {
+    let log = clustered(400, 10);
+    let of_slow = |log: &str, without: &str| {
+        let lines = log.lines().map(|line| {
+            let is_slow = line.contains("\"ms\":18") || line.contains("\"ms\":19");
+            if is_slow && line.contains(without) {
+                line.replace("\"ms\":1", "\"ms\":null,\"was\":1") + "\n"
+            } else {
+                line.to_owned() + "\n"
+            }
+        });
+        read(&lines.collect::<String>(), &settings()).expect("a comparison")
+    };
+    let [new, both] = ["\"new\"", "arm"].map(|without| of_slow(&log, without));
+    let lacking: Vec<(&str, bool)> = new
+        .without_value
+        .iter()
+        .map(|(arm, count)| (arm.as_str(), *count > 100))
+        .collect();
+    assert_eq!((lacking, new.left_out), (vec![("new", true)], 0));
+    assert!(new.values_differ);
+    assert_eq!(both.without_value.len(), 2);
 }
 
 #[test]

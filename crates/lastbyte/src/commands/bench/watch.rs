@@ -19,7 +19,10 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) fn no_response(measurement: &Measurement) -> String {
     let errors = &measurement.recorder.errors;
     let most = errors.iter().max_by_key(|(_, times)| **times);
-    let why = most.map_or("the time was too short", |(why, _)| why);
+    let why = most.map_or(
+        "none until the end (a longer -D tells a slow server from none)",
+        |(why, _)| why,
+    );
     let hint = if why.contains("certificate is not trusted") {
         format!("; {}", get::UNTRUSTED)
     } else {

@@ -9,6 +9,7 @@ use std::{
 
 use lastbyte_query::{Input, Options, Query, Value};
 use lastbyte_report::{
+    comparison::UNASSIGNED,
     requests::{ArmRequests, Error, Requests, SHARES, Settings},
     statistics::tests_of::Estimate,
 };
@@ -131,7 +132,7 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
     }
     let settings = Settings {
         baseline: baseline.clone(),
-        shares: shares.clone(),
+        shares: super::shares(shares)?,
         filter: filter.clone(),
         arm: arm.clone(),
         metric: metric.clone().unwrap_or_else(|| "ms".to_owned()),
@@ -153,12 +154,34 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
     }
     if requests.left_out > 0 {
         notice(format!(
-            "note: {} requests without an arm or a value are left out",
+            "note: {} requests without an arm are left out",
             requests.left_out
+        ));
+    }
+    if !requests.without_value.is_empty() {
+        let of_arms = requests.without_value.iter();
+        let of_arms: Vec<String> = of_arms
+            .map(|(arm, count)| format!("{count} of {arm}"))
+            .collect();
+        let (kind, more) = if requests.values_differ {
+            (
+                "warning",
+                ", which is not by chance: a difference may come from those that are left",
+            )
+        } else {
+            ("note", "")
+        };
+        notice(format!(
+            "{kind}: requests without a value of `{}` are left out: {}{more}",
+            settings.metric,
+            of_arms.join(", ")
         ));
     }
     for key in &requests.absent {
         notice(format!("note: {key}"));
+    }
+    if settings.shares.is_none() {
+        notice(format!("warning: {UNASSIGNED}"));
     }
     if requests.ratio_fails() {
         notice(
@@ -271,6 +294,7 @@ fn json_of(requests: &Requests, settings: &Settings) -> serde_json::Value {
         "resamples": requests.replicates,
         "sample_ratio_p": requests.ratio_p,
         "left_out": requests.left_out,
+        "without_value": requests.without_value,
         "arms": arms.collect::<Vec<_>>(),
     })
 }

@@ -4,8 +4,8 @@
 //!
 //! # Decisions
 //!
-//! - *The decisions in the directory are the state*, so that a restart continues. During a handover two servers look in turn: the
-//!   one that finds the directory locked applies the last decision.
+//! - *The decisions in the directory are the state*, so that a restart continues. One server leads, as long as it runs: it looks at its
+//!   log. Another one with the same directory, as during a handover, applies the last decision, and leads when the first has ended.
 //! - *A look has one thread of its own*, so that workers and signals do not wait for it. The file `stop` is looked for each second.
 
 use core::{
@@ -58,6 +58,8 @@ pub(super) struct Ramp {
     folder: PathBuf,
     /// The connection log; rotated files have longer names.
     log: PathBuf,
+    /// Held as long as this process makes the looks.
+    lead: Option<Arc<files::Lock>>,
     /// `None` before the ramp starts.
     look: Option<Look>,
     /// Whether the last look is in the directory. A stop takes the arm away also where that cannot be recorded.
@@ -118,6 +120,7 @@ impl Ramp {
             controller: Arc::new(controller),
             folder,
             log,
+            lead: None,
             look: None,
             is_recorded: true,
             looked_at_ms: 0,
@@ -130,8 +133,16 @@ impl Ramp {
         self.after(logs, now_ms)
     }
 
-    fn after(self, logs: Result<Vec<PathBuf>, Failure>, now_ms: u64) -> Result<Self, Failure> {
-        let failure = match logs.and_then(|logs| self.decide(&logs, now_ms)) {
+    fn after(mut self, logs: Result<Vec<PathBuf>, Failure>, now_ms: u64) -> Result<Self, Failure> {
+        let led = match &self.lead {
+            Some(_) => Ok(()),
+            None => steer::lead(&self.folder).map(|lead| self.lead = lead.map(Arc::new)),
+        };
+        let decided = led.and(logs).and_then(|logs| match self.lead {
+            Some(_) => self.decide(&logs, now_ms),
+            None => Ok(None),
+        });
+        let failure = match decided {
             Ok(Some(ramp)) => return Ok(ramp),
             Ok(None) => None,
             Err(failure) => Some(failure),

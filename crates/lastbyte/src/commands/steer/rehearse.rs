@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use lastbyte_scenario::Experiment;
+use lastbyte_scenario::{Experiment, RampPlan};
 use lastbyte_steer::{
     Subject,
     ramp::Action,
@@ -74,6 +74,7 @@ pub(super) fn run(
         "conns/week",
         "in the arm",
         "most",
+        "harm",
     ]);
     for (scenario, runs) in SCENARIOS.iter().zip(runs.chunks(repeats as usize)) {
         table.row(row(scenario, runs, week));
@@ -87,10 +88,31 @@ pub(super) fn run(
     });
     print(format!(
         "{}\n\n{repeats} ramps in each scenario, with {week} connections a week. wrong: decisions that contradict the scenario. ramped: ramps beyond the first stage. \
-         conns/week: mean connections until the decision, by those of a week; in the arm: those of the arm, most: in any ramp. A fixed week of two equal arms has 50% of a week in the arm.\n{fixed}",
-        table.text()
+         conns/week: mean connections until the decision, by those of a week; in the arm: those of the arm, most: in any ramp. harm of a worse arm (its connections × what each loses): by that of a fixed week of two equal arms, \
+         which has 50% of a week's connections in the arm.\n{fixed}{}",
+        table.text(),
+        long_stages(subject.plan, week)
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A sentence on the stages that last longer than their least time, because the arm has too few connections; empty if none does.
+fn long_stages(plan: &RampPlan, week: u64) -> String {
+    let stages = plan.stages.iter().filter_map(|share| {
+        let weeks = plan.least_connections as f64 / (share * week as f64);
+        let days = weeks * 7.0;
+        (days * 86_400.0 > plan.least_time.as_secs_f64())
+            .then(|| format!("{days:.1} days at {}", units::show_share(*share)))
+    });
+    let stages: Vec<String> = stages.collect();
+    if stages.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Until the arm has {} connections in a stage, it takes {}. Larger shares decide earlier.\n",
+        plan.least_connections,
+        stages.join(", ")
+    )
 }
 
 /// The paths of lines that follow each other in pairs.
@@ -139,6 +161,10 @@ fn row(scenario: &Scenario, runs: &[Run], week: u64) -> Vec<String> {
         let sum: u64 = runs.iter().map(|run| run.connections[of]).sum();
         sum as f64 / count / week as f64
     };
+    let harm = match scenario.truth {
+        Truth::Worse => format!("{:.2}%", mean(1) * 200.0),
+        _ => "–".to_owned(),
+    };
     let most = runs.iter().map(|run| run.connections[1]).max().unwrap_or(0);
     let wrong = if scenario.truth == Truth::Unknown {
         "–".to_owned()
@@ -158,5 +184,6 @@ fn row(scenario: &Scenario, runs: &[Run], week: u64) -> Vec<String> {
         format!("{:.2}", mean(0)),
         format!("{:.2}%", mean(1) * 100.0),
         format!("{:.2}%", most as f64 / week as f64 * 100.0),
+        harm,
     ]
 }

@@ -264,11 +264,17 @@ impl Decisions {
         };
         let looks = decisions.ramp.looks();
         let is_written = published.is_some_and(|file| looks.iter().any(|look| wrote(&file, look)));
-        if decisions.fault.is_none() && !is_written && file.exists() {
-            let epoch = epoch.map_or("no epoch".to_owned(), |epoch| format!("epoch {epoch}"));
+        // The file of the first decision may not have been written.
+        let is_expected = looks.len() > 1 || file.exists();
+        if decisions.fault.is_none() && !is_written && is_expected {
+            let epoch = match epoch {
+                Some(epoch) => format!("is of epoch {epoch}"),
+                None if file.exists() => "is of no epoch".to_owned(),
+                None => "is missing".to_owned(),
+            };
             // Of a ramp that may be over: another one would give its arm connections again.
             decisions.fault = Some(format!(
-                "`{}` is of {epoch}, and no decision that is there wrote it (expected all decisions, as they were written; or a file `{STOP}`, to end the ramp; if none is missing, remove it; the shares stay)",
+                "`{}` {epoch}, and no decision that is there wrote it (expected all decisions and that file, as they were written; or a file `{STOP}`, to end the ramp; the shares stay)",
                 file.display()
             ));
         }

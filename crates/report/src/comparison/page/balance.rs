@@ -3,7 +3,7 @@
 use super::Page;
 use crate::comparison::{
     balance::{ALARM, LOOK},
-    format, tables, text,
+    format, tables, text, warnings,
 };
 
 impl Page<'_> {
@@ -22,6 +22,8 @@ impl Page<'_> {
                     format::count(analysis.pairs as u64)
                 ),
             });
+        } else if analysis.settings.shares.is_none() {
+            self.paragraph(warnings::UNASSIGNED);
         } else {
             self.add(&tables::balance(analysis));
             let least = analysis.balance.iter().map(|test| test.adjusted);
@@ -39,7 +41,7 @@ impl Page<'_> {
                  tests of this table (Holm). Assignment by client address (--sticky) keeps the connections of a client together, which \
                  these tests do not know.</p>\n",
             );
-            if analysis.settings.shares.is_empty() {
+            if analysis.settings.shares == Some(Vec::new()) {
                 self.paragraph(
                     "No shares were given, so equal shares are assumed; set them with --shares.",
                 );

@@ -89,6 +89,25 @@ fn what_is_more_than_a_value_of_the_line_is_refused_in_all_settings() {
     }
 }
 
+/// A wrong key beside another one, which has the values.
+#[test]
+fn keys_that_no_line_has_are_told_in_all_settings() {
+    for (setting, settings) in with("_[\"tltb\"] == 3 ? 1 : _[\"ttlb\"]") {
+        let text = log(5, 100, &[("baseline", 0.0), ("new", 0.0)], 0.0);
+        let Ok(read) = read(&text, settings) else {
+            // There are too many.
+            assert_eq!(setting, "arm");
+            continue;
+        };
+        let absent: Vec<String> = read.absent().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            absent,
+            ["no row has `tltb`; did you mean `ttlb`?"],
+            "{setting}"
+        );
+    }
+}
+
 #[test]
 fn values_of_the_line_are_no_changes() {
     let text = log(4, 300, &ARMS, 0.0);

@@ -156,6 +156,30 @@ fn losses_that_are_not_understood_are_unknown() {
         ["losses are unknown: `recovery:bulk_loss` is not understood"]
     );
 
+    // Each loss twice: a number of packets that are lost cannot be told.
+    let mut all = events();
+    all.insert(5, all[5].clone());
+    assert_eq!(
+        ok(&sequence(HEADER, &all)).notes,
+        ["losses are unknown: the same packets are lost twice"]
+    );
+
+    // The packets of two connections.
+    let mut all = events();
+    all.extend(
+        events()
+            .into_iter()
+            .skip(1)
+            .map(|(time, name, data)| (time + 100.0, name, data)),
+    );
+    let refused = read(sequence(HEADER, &all), "x").expect_err("two connections");
+    assert!(
+        refused
+            .to_string()
+            .contains("packet numbers are sent twice: those of 3 of 6 packets"),
+        "{refused}"
+    );
+
     // Neither timers of loss detection, losses that were none, nor keys are losses.
     let mut all = events();
     all.push((91.0, "recovery:spurious_loss", "{}".to_owned()));

@@ -79,6 +79,9 @@ impl World {
             controller: Arc::new(controller),
             folder: folder.join("state"),
             log: folder.join("log"),
+            lead: steer::lead(&folder.join("state"))
+                .expect("room")
+                .map(Arc::new),
             look: None,
             is_recorded: true,
             looked_at_ms: 0,
