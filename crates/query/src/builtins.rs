@@ -81,6 +81,11 @@ pub(crate) fn call(
             arity(args, 2, 2)?;
             bucket::bucket(vm, &args[0], &args[1])
         }
+        // The first argument is the number of the table.
+        Builtin::Lookup => {
+            arity(args, 2, 2)?;
+            vm.tables.find(&args[0], &args[1])
+        }
         Builtin::Group => {
             let value = if args.is_empty() {
                 vm.target.clone()

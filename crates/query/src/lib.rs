@@ -59,6 +59,7 @@ mod error;
 mod forms;
 mod json;
 mod library;
+mod lookup;
 mod lower;
 mod memory;
 mod methods;

@@ -2,6 +2,7 @@
 //! constants to numbers, methods to [`M`]), so that the evaluator looks nothing up.
 
 use crate::class::Class;
+use crate::lookup::Named;
 use crate::names::M;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
@@ -453,6 +454,7 @@ pub(crate) enum Builtin {
     Mode,
     Corr,
     Bucket,
+    Lookup,
     Reduce,
 }
 
@@ -562,6 +564,8 @@ pub(crate) struct Program {
     pub(crate) definitions: Vec<Definition>,
     /// Number of `limit` calls.
     pub(crate) limits: usize,
+    /// The tables of `lookup` calls.
+    pub(crate) tables: Vec<Named>,
     /// Top-level code of the helper files, with its number of locals.
     pub(crate) start: Vec<(Node, usize)>,
     pub(crate) globals: Vec<String>,

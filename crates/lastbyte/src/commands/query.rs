@@ -54,7 +54,7 @@ Examples:
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  limit(n)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
-Stages for values:  bucket(e, width)
+Stages for values:  bucket(e, width)  lookup("file.csv", e)
 Reducers:  sum count count_if min max average stdev percentile histogram distinct top first last mode corr group group_by sort reduce
 The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: base_cond, group_name, loss_ratio.
 
@@ -358,6 +358,7 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
         skip_bad_lines: arguments.skip_bad_lines,
         memory: limit,
         spill: limit.map(memory::spill),
+        open_table: Some(open_table),
         interrupt: Some(interrupt.flag()),
         follow,
         sentinels: lastbyte_record::connection_log::keys::SENTINELS,
@@ -535,6 +536,24 @@ impl Read for StandardInput {
         }
         Ok(0)
     }
+}
+
+/// Opens a table of `lookup`: a file, since a pipe or a device may have no end.
+#[expect(
+    clippy::disallowed_types,
+    reason = "the binary is the edge where files are opened"
+)]
+fn open_table(name: &str) -> io::Result<Input> {
+    if !std::fs::metadata(name)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let file = std::fs::File::open(name)?;
+    let input = Input::new(name, || Ok(Box::new(file) as ByteSource));
+    Ok(if is_csv_name(name) {
+        input.csv()
+    } else {
+        input
+    })
 }
 
 #[expect(

@@ -3,6 +3,7 @@
 use super::{Lower, Lowered, text};
 use crate::class::Class;
 use crate::forms::{BlockUse, FORMS, Form, Reduces};
+use crate::lookup::Named;
 use crate::names::{M, PRINTING, instead, meant, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
@@ -447,6 +448,9 @@ impl Lower {
         }
         let arguments = self.arguments(node.arguments())?;
         self.refuse_form(&at, form, &arguments, node.block().is_some())?;
+        if builtin == Builtin::Lookup {
+            return self.lookup(&at, arguments);
+        }
         if form.takes_value_of_row()
             && let Some(Node::Str(text)) = arguments.list.first()
         {
@@ -479,6 +483,42 @@ impl Lower {
             arguments,
             block,
             reducing,
+        })))
+    }
+
+    /// `lookup("file.csv", e, on: "column")`: the number of its table takes the place of the names.
+    fn lookup(&mut self, at: &prism::Location<'_>, mut arguments: Arguments) -> Lowered {
+        let column = match (arguments.keywords, arguments.list.last()) {
+            (false, _) => Some(None),
+            (true, Some(Node::Hash(pairs))) => match &pairs[..] {
+                [Pair::Entry(_, Node::Str(column))] => Some(Some((**column).to_owned())),
+                _ => None,
+            },
+            (true, _) => None,
+        };
+        let (Some(Node::Str(file)), Some(column), false) =
+            (arguments.list.first(), column, arguments.splat)
+        else {
+            let what = "`lookup` expects the names of a file and a column as they are, the same for all rows: write";
+            let example = "`lookup(\"hosts.csv\", _[\"host\"], on: \"name\")`";
+            return self.fail(at, format!("{what} {example}"));
+        };
+        let file = (**file).to_owned();
+        let named = Named { file, column };
+        let tables = &mut self.program.tables;
+        let known = tables.iter().position(|known| *known == named);
+        let number = known.unwrap_or(tables.len());
+        if known.is_none() {
+            tables.push(named);
+        }
+        arguments.list.truncate(2);
+        arguments.keywords = false;
+        arguments.list[0] = Node::Int(number.cast_signed() as i64);
+        Ok(Node::Stage(Box::new(StageCall {
+            builtin: Builtin::Lookup,
+            arguments,
+            block: None,
+            reducing: false,
         })))
     }
 
