@@ -703,6 +703,11 @@ fn good_input_of_every_kind_is_read() {
         ("QUERY 'sum(_[\"a\"])' < rows.gz", "4049955000\n"),
         ("cat rows | QUERY 'sum(_[\"a\"])'", "4049955000\n"),
         ("cat rows | QUERY 'count()' good - good", "90002\n"),
+        // A byte order mark, also in compressed text.
+        (
+            "printf '\\357\\273\\277{\"a\":7}\\n' | gzip | QUERY '_[\"a\"]' -",
+            "7\n",
+        ),
         (
             "QUERY '_[\"a\"]' rows twice.gz | cksum",
             "1180735001 1586670\n",

@@ -132,9 +132,10 @@ forms! {
         &["ddof", "population"] => "`stdev(e, sample: true)` for n - 1",
         CONDITIONS => "`stdev(p ? e : nil)`",
     }
-    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" ["error"] {
+    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" ["error" "weight"] {
         &["p", "q", "percentile", "quantile"] => "`percentile(e, p)`",
         CONDITIONS => "`percentile(c ? e : nil, p)`",
+        &["weights", "w", "by"] => "`percentile(e, p, weight: w)`",
     }
     "reduce" Reduce 1 1 Always Required "reduce(start) { |value, row| … }" pairs {
         &["initial", "init", "start"] => "`reduce(start) { |value, row| … }`",

@@ -629,7 +629,7 @@ fn misplaced_setting(builtin: Builtin, arguments: &[Node]) -> Option<&'static st
         (Builtin::Top, [count]) => (count, None, "n"),
         (Builtin::Top, [count, key]) => (count, Some(key), "n"),
         (Builtin::Histogram | Builtin::Bucket, [value, width]) => (width, Some(value), "width"),
-        (Builtin::Percentile, [value, share]) => (share, Some(value), "p"),
+        (Builtin::Percentile, [value, share, ..]) => (share, Some(value), "p"),
         _ => return None,
     };
     let is_swapped = value.is_some_and(is_number) && !is_number(setting);
