@@ -76,4 +76,4 @@ mod vm;
 pub use error::{AbsentKey, CompileError, RunError, SkippedLines};
 pub use lastbyte_json::Value;
 pub use memory::{Memory, Spill, TemporaryFile};
-pub use run::{ByteSource, Follow, Format, Input, Options, Outcome, Query};
+pub use run::{ByteSource, Follow, Format, Input, Measure, Options, Outcome, Query, Scale};
