@@ -157,6 +157,16 @@ impl Query {
         on_large_stack(keys).flatten().unwrap_or_default()
     }
 
+    /// The fields of rows that the query reads; `None` if it may read any.
+    #[must_use]
+    pub fn fields(&self) -> Option<Vec<String>> {
+        let fields = || match plan::projection(&self.program().ok()?) {
+            Projection::Whole => None,
+            Projection::Fields(fields) => Some(fields.into_iter().map(|(name, _)| name).collect()),
+        };
+        on_large_stack(fields).flatten()
+    }
+
     /// What the query does beside computing a value of each row, in words, such as `an assignment`; `None` if nothing. A query
     /// without an effect can be a part of another one.
     #[must_use]

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::jobs::Interrupt;
 use crate::terminal::{self, Messages};
 use clap::ValueEnum;
-use lastbyte_query::{ByteSource, Follow, Format, Input, Options, Outcome, Query, Value};
+use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Outcome, Query, Value};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     output: Output,
     /// Input format, json or csv [default: csv for files named *.csv, else json]
     ///
-    /// A name may end in .csv.gz or .csv.zst as well.
+    /// A name may end in .csv.gz or .csv.zst as well. Parquet files are recognised by content.
     #[arg(
         short,
         long,
@@ -268,7 +268,7 @@ fn schema(
     }
     let rows_max = (rows > 0).then_some(rows);
     let options = options(arguments, interrupt, None);
-    let inputs = inputs(arguments, files, None, interrupt)?;
+    let inputs = inputs(arguments, files, None, None, interrupt)?;
     let (query, fields, is_ok) = schema::list(inputs, rows_max, options, &mut Messages)?;
     Ok(print_results(&query, vec![fields], arguments.output) && is_ok)
 }
@@ -313,7 +313,14 @@ fn start(
         );
     }
     check_output(arguments)?;
-    let inputs = inputs(arguments, files, follow.as_ref(), interrupt)?;
+    let fields = query.fields();
+    let inputs = inputs(
+        arguments,
+        files,
+        fields.as_deref(),
+        follow.as_ref(),
+        interrupt,
+    )?;
     let (out, errors) = (&mut io::stdout(), &mut Messages);
     Ok(match (arguments.partial, arguments.merge) {
         (false, false) => print_results(&query, inputs, arguments.output),
@@ -367,9 +374,11 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
     }
 }
 
+/// The inputs, and of Parquet files these fields, or all.
 fn inputs(
     arguments: &Arguments,
     files: &[String],
+    fields: Option<&[String]>,
     follow: Option<&Follow>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Input>, String> {
@@ -384,16 +393,19 @@ fn inputs(
     let stdin = ["-".to_owned()];
     let names = if files.is_empty() { &stdin } else { files };
     let plain = &names[..names.len() - usize::from(followed.is_some())];
-    let opened = plain
-        .iter()
-        .map(|name| input(name, &arguments.stdin_name, interrupt));
+    let is_csv = |name: &str| match arguments.input {
+        _ if arguments.merge => false,
+        Some(format) => format == InputFormat::Csv,
+        None => is_csv_name(name),
+    };
+    let memory = memory::limit(arguments.max_memory);
+    let opened = plain.iter().map(|name| match name.as_str() {
+        "-" => standard_input(&arguments.stdin_name, interrupt),
+        name if is_csv(name) => input(name, None),
+        name => input(name, Some((fields.map(<[String]>::to_vec), memory))),
+    });
     let in_format = |(name, input): (&String, Input)| {
-        let is_csv = match arguments.input {
-            _ if arguments.merge => false,
-            Some(format) => format == InputFormat::Csv,
-            None => is_csv_name(name),
-        };
-        if is_csv { input.csv() } else { input }
+        if is_csv(name) { input.csv() } else { input }
     };
     Ok(names
         .iter()
@@ -629,16 +641,25 @@ fn open_table(name: &str) -> io::Result<Input> {
     })
 }
 
+/// The fields that are read of a file which has columns, or all, and the memory that it may take.
+type Columnar = (Option<Vec<String>>, Option<Memory>);
+
 #[expect(
     clippy::disallowed_types,
     reason = "the binary is the edge where files are opened"
 )]
-fn input(name: &str, stdin_name: &str, interrupt: &Interrupt) -> Input {
-    if name == "-" {
-        return standard_input(stdin_name, interrupt);
-    }
+fn input(name: &str, columnar: Option<Columnar>) -> Input {
     let path = name.to_owned();
     Input::new(name, move || {
-        Ok(Box::new(std::fs::File::open(path)?) as ByteSource)
+        let file = std::fs::File::open(path)?;
+        #[cfg(feature = "parquet")]
+        if let Some((fields, memory)) = columnar
+            && let Some(rows) = parquet::Rows::open(&file, fields.as_deref(), memory)?
+        {
+            return Ok(Box::new(rows) as ByteSource);
+        }
+        #[cfg(not(feature = "parquet"))]
+        drop(columnar);
+        Ok(Box::new(file) as ByteSource)
     })
 }
