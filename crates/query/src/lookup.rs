@@ -14,15 +14,6 @@ use crate::value::Value;
 use crate::value::exception::{Eval, type_error};
 use crate::value::inspect::to_s;
 
-/// The table that a `lookup` names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// The name of the file.
-    pub(crate) file: String,
-    /// The column with the keys; by default, the first one.
-    pub(crate) column: Option<String>,
-}
-
 /// The rows of a file.
 #[derive(Debug, Default)]
 pub(crate) struct LookupTable {

@@ -2,7 +2,6 @@
 //! constants to numbers, methods to [`M`]), so that the evaluator looks nothing up.
 
 use crate::class::Class;
-use crate::lookup::Named;
 use crate::names::M;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
@@ -456,6 +455,15 @@ pub(crate) enum Builtin {
     Bucket,
     Lookup,
     Reduce,
+}
+
+/// The table that a `lookup` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The name of the file.
+    pub(crate) file: String,
+    /// The column with the keys; by default, the first one.
+    pub(crate) column: Option<String>,
 }
 
 /// `limit(count)`.

@@ -3,13 +3,12 @@
 use super::{Lower, Lowered, text};
 use crate::class::Class;
 use crate::forms::{BlockUse, FORMS, Form, Reduces};
-use crate::lookup::Named;
 use crate::names::{M, PRINTING, instead, meant, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Node,
-    Pair, StageCall,
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Named,
+    Node, Pair, StageCall,
 };
 use ruby_prism as prism;
 use std::cell::Cell;

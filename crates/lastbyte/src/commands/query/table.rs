@@ -27,7 +27,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Those for a terminal of this number of columns.
+    /// Records for a terminal of this number of columns.
     pub(super) fn new(width: usize) -> Self {
         Self {
             cell_max: 0,
