@@ -16,6 +16,8 @@ pub(crate) struct Table {
     is_named: bool,
     /// Whether the last column is text, to the left.
     ends_in_text: bool,
+    /// Whether each column is to the left; by default, the one with names is.
+    left: Vec<bool>,
 }
 
 /// The space between two columns.
@@ -29,6 +31,7 @@ impl Table {
             rows: vec![header.into_iter().map(Into::into).collect()],
             is_named: true,
             ends_in_text: false,
+            left: Vec::new(),
         }
     }
 
@@ -46,6 +49,11 @@ impl Table {
             is_named: false,
             ..self
         }
+    }
+
+    /// The same with these columns to the left.
+    pub(crate) fn with_left(self, left: Vec<bool>) -> Self {
+        Self { left, ..self }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -128,7 +136,12 @@ impl Table {
                     line.push_str(&pieces.next().unwrap_or_default());
                     rest.extend(pieces.map(|piece| format!("{:at$}{piece}", "")));
                 // Writing to a `String` does not fail.
-                } else if column == 0 && self.is_named {
+                } else if self
+                    .left
+                    .get(column)
+                    .copied()
+                    .unwrap_or(column == 0 && self.is_named)
+                {
                     let _ = write!(line, "{cell:<own$}");
                 } else {
                     let _ = write!(line, "{cell:>own$}");

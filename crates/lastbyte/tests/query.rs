@@ -298,6 +298,9 @@ fn usage_errors_exit_with_2() {
         "-o parquet --follow _ conns.ndjson",
         "-o parquet --merge 'count()' conns.ndjson",
         "-o parquet -v _ conns.ndjson",
+        "-o table --follow _ conns.ndjson",
+        "-o chart --partial 'count()' conns.ndjson",
+        "--schema -o chart conns.ndjson",
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         assert_eq!(output.status.code(), Some(2), "{words}");
@@ -320,6 +323,14 @@ fn usage_errors_exit_with_2() {
         ),
         ("-i tsv 'count()' conns.ndjson", "expected json or csv"),
         ("'count()' -o xml conns.ndjson", "invalid value 'xml'"),
+        (
+            "'lookup(\"/dev/zero\", 1)' conns.ndjson",
+            "error: /dev/zero: not a regular file",
+        ),
+        (
+            "'lookup(\"absent.csv\", 1)' conns.ndjson",
+            "error: absent.csv: No such file or directory",
+        ),
     ] {
         let output = shell(&folder, &format!("lastbyte query {words}"));
         let text = String::from_utf8(output.stderr).expect("UTF-8");
@@ -439,6 +450,50 @@ fn parquet_files_have_the_records_of_the_results() {
     let query = "seq 200000 | lastbyte query -o parquet _";
     let (_, errors) = run_once(&folder, &format!("{{ {query}; echo $? >&2; }} | head -c 4"));
     assert_eq!(errors, "0\n");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_files_are_read() {
+    let folder = folder("query-parquet-in");
+    let written = shell(
+        &folder,
+        "lastbyte query -o parquet _ conns.ndjson > conns.parquet",
+    );
+    assert!(written.status.success());
+    for query in [
+        "sum(_[\"ttlb\"])",
+        "count()",
+        "group_by(_[\"arm\"]) { |r| [count(), r[\"site\"]] }",
+        "select(_[\"num-packets.lost\"] > 5) >> _[\"arm\"]",
+        "[$FILENAME.sub(\"parquet\", \"ndjson\"), _[\"site\"]]",
+    ] {
+        let (out, errors) = run_once(&folder, &format!("lastbyte query '{query}' conns.parquet"));
+        assert_eq!(errors, "", "{query}");
+        let of_text = run_once(&folder, &format!("lastbyte query '{query}' conns.ndjson"));
+        assert_eq!(out, of_text.0, "{query}");
+    }
+    // Nested values are written as texts.
+    let (out, _) = run_once(&folder, "lastbyte query 'limit(1)' conns.parquet");
+    let row = "{\"arm\":\"slow-start\",\"site\":\"EU\",\"ttlb\":120,\"num-packets.sent\":100,\"num-packets.lost\":0,\"tags\":\"[\\\"a\\\",\\\"b\\\"]\"}\n";
+    assert_eq!(out, row);
+    // The rows before the damage count.
+    let cut = "head -c 300 conns.parquet > cut.parquet; lastbyte query 'count()' cut.parquet conns.ndjson";
+    let output = shell(&folder, cut);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "5\n");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        errors.starts_with("error: cut.parquet: invalid Parquet: "),
+        "{errors}"
+    );
+    // Other places than a file cannot be read from their end.
+    let output = shell(&folder, "lastbyte query 'count()' < conns.parquet");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        errors.contains("this is a Parquet file (expected "),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -703,6 +758,11 @@ fn good_input_of_every_kind_is_read() {
         ("QUERY 'sum(_[\"a\"])' < rows.gz", "4049955000\n"),
         ("cat rows | QUERY 'sum(_[\"a\"])'", "4049955000\n"),
         ("cat rows | QUERY 'count()' good - good", "90002\n"),
+        // A byte order mark, also in compressed text.
+        (
+            "printf '\\357\\273\\277{\"a\":7}\\n' | gzip | QUERY '_[\"a\"]' -",
+            "7\n",
+        ),
         (
             "QUERY '_[\"a\"]' rows twice.gz | cksum",
             "1180735001 1586670\n",

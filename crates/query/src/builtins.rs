@@ -5,7 +5,6 @@ mod bucket;
 use crate::class::Class;
 use crate::methods::enumerable::to_vec;
 use crate::reducers::accumulator::{Accumulator, Which};
-use crate::reducers::column::Column;
 use crate::reducers::groups::{Groups, Keyed};
 use crate::reducers::histogram::Histogram;
 use crate::reducers::scope::{Reducer, Scope};
@@ -51,21 +50,17 @@ pub(crate) fn call(
             step_unless_nil(vm, |_| Ok(Accumulator::Count(0)), value)
         }
         Builtin::Sum => {
-            let initial = option(args, "initial")?;
+            let initial = option(args, "initial", &[])?;
             step_unless_nil(vm, |vm| sum_from(vm, initial), first())
         }
         Builtin::Min => one(vm, Which::Least, first()),
         Builtin::Max => one(vm, Which::Most, first()),
         Builtin::Average => step_unless_nil(vm, |_| Ok(Accumulator::average()), first()),
         Builtin::Stdev => {
-            let sample = option(args, "sample")?.is_some_and(|it| it.truthy());
+            let sample = option(args, "sample", &[])?.is_some_and(|it| it.truthy());
             step_unless_nil(vm, |_| Ok(Accumulator::deviation(sample)), first())
         }
-        Builtin::Percentile => {
-            let asked = args.get(1).cloned().unwrap_or_default();
-            let error = option(args.get(1..).unwrap_or_default(), "error")?.unwrap_or_default();
-            step_unless_nil(vm, |vm| percentile(vm, &asked, &error), first())
-        }
+        Builtin::Percentile => percentile(vm, args),
         Builtin::First => one(vm, Which::First, first()),
         Builtin::Last => one(vm, Which::Last, first()),
         Builtin::Mode => step_unless_nil(vm, |_| Ok(Accumulator::Mode(Box::default())), first()),
@@ -80,6 +75,11 @@ pub(crate) fn call(
         Builtin::Bucket => {
             arity(args, 2, 2)?;
             bucket::bucket(vm, &args[0], &args[1])
+        }
+        // The first argument is the number of the table.
+        Builtin::Lookup => {
+            arity(args, 2, 2)?;
+            vm.tables.find(&args[0], &args[1])
         }
         Builtin::Group => {
             let value = if args.is_empty() {
@@ -135,13 +135,15 @@ fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::except
     ))
 }
 
-/// A keyword of a reducer; others are errors.
-fn option(args: &[Value], name: &str) -> Eval<Option<Value>> {
+/// A keyword of a reducer; those that are none of the others are errors.
+fn option(args: &[Value], name: &str, others: &[&str]) -> Eval<Option<Value>> {
     let Some(Value::Hash(options)) = args.get(1) else {
         return Ok(None);
     };
     let key = Value::symbol(name);
-    match options.keys().iter().find(|known| !known.same(&key)) {
+    let is_known =
+        |it: &Value| it.same(&key) || others.iter().any(|other| it.same(&Value::symbol(other)));
+    match options.keys().iter().find(|it| !is_known(it)) {
         Some(unknown) => Err(argument_error(format!(
             "unknown keyword: {}",
             inspect(unknown)
@@ -450,14 +452,50 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
     })
 }
 
-/// Of all values, or within a relative error.
-fn percentile(vm: &mut Vm, asked: &Value, error: &Value) -> Eval<Accumulator> {
+/// Of all values, of values with weights, or within a relative error.
+fn percentile(vm: &mut Vm, args: &[Value]) -> Eval {
+    let value = args.first().cloned().unwrap_or_default();
+    let asked = args.get(1).cloned().unwrap_or_default();
+    let keywords = args.get(1..).unwrap_or_default();
+    let error = option(keywords, "error", &["weight"])?.unwrap_or_default();
+    match option(keywords, "weight", &["error"])? {
+        Some(_) if !error.is_nil() => Err(argument_error(
+            "percentile: error: and weight: cannot be combined",
+        )),
+        Some(weight) => weighted_percentile(vm, &asked, value, weight),
+        None => step_unless_nil(vm, |vm| percentiles(vm, &asked, &error), value),
+    }
+}
+
+/// Rows without a value or a weight are skipped, and a weight of 0 has no effect.
+fn weighted_percentile(vm: &mut Vm, asked: &Value, value: Value, weight: Value) -> Eval {
+    let number = match &weight {
+        Value::Nil => Some(0.0),
+        Value::Int(_) | Value::Float(_) | Value::Big(_) => float_of(&weight),
+        _ => None,
+    };
+    let Some(number) = number.filter(|it| it.is_finite() && *it >= 0.0) else {
+        return Err(argument_error(format!(
+            "percentile expects a weight that is a number of at least 0: {}",
+            inspect(&weight)
+        )));
+    };
+    accumulate(
+        vm,
+        |vm| shares(vm, asked).map(|shares| Accumulator::percentile(shares, true)),
+        |_, accumulator, _| {
+            if number > 0.0 && !value.is_nil() {
+                accumulator.step_weighted(value, weight);
+            }
+            Ok(())
+        },
+    )
+}
+
+fn percentiles(vm: &mut Vm, asked: &Value, error: &Value) -> Eval<Accumulator> {
     let shares = shares(vm, asked)?;
     if error.is_nil() {
-        return Ok(Accumulator::Percentile {
-            values: Column::default(),
-            shares: Box::new(shares),
-        });
+        return Ok(Accumulator::percentile(shares, false));
     }
     let relative = float_of(error).and_then(|error| Histogram::relative(error, shares));
     relative.map(Accumulator::Histogram).ok_or_else(|| {
@@ -469,7 +507,7 @@ fn percentile(vm: &mut Vm, asked: &Value, error: &Value) -> Eval<Accumulator> {
 }
 
 /// Checks the requested percentiles.
-fn shares(vm: &mut Vm, value: &Value) -> Eval<Shares> {
+pub(crate) fn shares(vm: &mut Vm, value: &Value) -> Eval<Shares> {
     let one = |value: &Value| match value {
         Value::Int(_) | Value::Float(_) => float_of(value).filter(|p| (0.0..=1.0).contains(p)),
         _ => None,

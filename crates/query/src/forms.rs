@@ -86,6 +86,9 @@ forms! {
     "map_values" MapValues 0 1 AsItsBlock Required "map_values(hash) { |x| … }" pairs {}
     "apply" Apply 0 1 Never Required "apply(list) { |x| … }" {}
     "bucket" Bucket 2 2 Never Refused "bucket(e, width)" own { &["width", "size", "by"] => "`bucket(e, width)`", }
+    "lookup" Lookup 2 2 Never Refused "lookup(\"file.csv\", e)" ["on"] own {
+        &["key", "by", "column", "col"] => "`lookup(\"file.csv\", e, on: \"column\")`",
+    }
     "group_by" GroupBy 1 1 Always Optional "group_by(key)" pairs { NUMBERS => "`group_by(key) { top(n, e) }`", }
     "group" Group 0 1 Always Refused "group(e)" pairs {
         NUMBERS => "`limit(n) >> group(e)`",
@@ -129,9 +132,10 @@ forms! {
         &["ddof", "population"] => "`stdev(e, sample: true)` for n - 1",
         CONDITIONS => "`stdev(p ? e : nil)`",
     }
-    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" ["error"] {
+    "percentile" Percentile 1 2 Always Refused "percentile(e, p)" ["error" "weight"] {
         &["p", "q", "percentile", "quantile"] => "`percentile(e, p)`",
         CONDITIONS => "`percentile(c ? e : nil, p)`",
+        &["weights", "w", "by"] => "`percentile(e, p, weight: w)`",
     }
     "reduce" Reduce 1 1 Always Required "reduce(start) { |value, row| … }" pairs {
         &["initial", "init", "start"] => "`reduce(start) { |value, row| … }`",
@@ -161,6 +165,7 @@ impl Form {
                 | Builtin::Top
                 | Builtin::Reduce
                 | Builtin::Flat
+                | Builtin::Lookup
         )
     }
 

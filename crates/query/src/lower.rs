@@ -47,6 +47,7 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
             stages: Vec::new(),
             definitions: Vec::new(),
             limits: 0,
+            tables: Vec::new(),
             start: Vec::new(),
             globals: Vec::new(),
             instances: Vec::new(),

@@ -13,6 +13,7 @@ pub(crate) mod scope;
 pub(crate) mod shares;
 pub(crate) mod sort;
 pub(crate) mod top;
+mod weighted;
 
 use crate::memory::Spill;
 use crate::names::M;

@@ -10,27 +10,32 @@ mod follow;
 mod input;
 mod lax;
 mod lines;
+mod measure;
 mod output;
 mod parallel;
 mod pipeline;
 mod scheduler;
 mod state;
+mod tables;
 mod work;
 
 use crate::error::{AbsentKey, CompileError, RunError, SkippedLines};
 use crate::library::LIBRARY;
+use crate::lookup::{LookupTable, Tables};
 use crate::lower::{self, Source};
-use crate::memory::{Memory, Spill};
+use crate::memory::{Bounds, Memory, Spill};
 use crate::plan::{self, parallel::Parallel};
+use crate::tree::Program;
 use crate::vm::Vm;
 pub use follow::Follow;
 pub use input::{ByteSource, Input};
 use lastbyte_json::Value;
 use lastbyte_json::parse::Projection;
+pub use measure::{Measure, Scale};
 pub use output::Format;
 use output::{Form, OnRow, Output};
 use pipeline::{Notes, Pipeline};
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,6 +68,9 @@ pub struct Options {
     /// Temporary files for the rows of `sort` and of groups beyond a limit; not while results so far are printed, and not with `--partial`.
     /// Default: none.
     pub spill: Option<Spill>,
+    /// Opens the table that a `lookup` of the query names. Default: none, and such a query is refused, so that a query of an
+    /// untrusted source reads no files.
+    pub open_table: Option<fn(&str) -> io::Result<Input>>,
     /// Once set, the run ends as at the end of the input: reducers return the results so far. Default: none.
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Prints the results so far when they are due, on one thread. Default: no.
@@ -92,6 +100,7 @@ impl Default for Options {
             skip_bad_lines: false,
             memory: None,
             spill: None,
+            open_table: None,
             interrupt: None,
             follow: None,
             sentinels: &[],
@@ -105,6 +114,8 @@ pub struct Query {
     text: String,
     helpers: Vec<(String, String)>,
     options: Options,
+    /// Of `lookup`.
+    tables: Arc<[LookupTable]>,
 }
 
 impl Query {
@@ -114,18 +125,19 @@ impl Query {
     /// # Errors
     ///
     /// Returns [`CompileError`] if a text is not Ruby, or uses unsupported syntax or methods. The message names the place
-    /// and the nearest supported name.
+    /// and the nearest supported name. So it does if a table cannot be read (see [`Options::open_table`]).
     pub fn compile(
         text: &str,
         helpers: &[(String, String)],
         options: Options,
     ) -> Result<Query, CompileError> {
-        let query = Query {
+        let mut query = Query {
             text: text.to_owned(),
             helpers: helpers.to_vec(),
             options,
+            tables: Arc::default(),
         };
-        on_large_stack(|| query.program().map(|_| ())).unwrap_or_else(|| {
+        on_large_stack(|| query.read_tables()).unwrap_or_else(|| {
             Err(CompileError::whole(
                 "query",
                 "the system has no memory for a stack",
@@ -145,6 +157,16 @@ impl Query {
         on_large_stack(keys).flatten().unwrap_or_default()
     }
 
+    /// The fields of rows that the query reads; `None` if it may read any.
+    #[must_use]
+    pub fn fields(&self) -> Option<Vec<String>> {
+        let fields = || match plan::projection(&self.program().ok()?) {
+            Projection::Whole => None,
+            Projection::Fields(fields) => Some(fields.into_iter().map(|(name, _)| name).collect()),
+        };
+        on_large_stack(fields).flatten()
+    }
+
     /// What the query does beside computing a value of each row, in words, such as `an assignment`; `None` if nothing. A query
     /// without an effect can be a part of another one.
     #[must_use]
@@ -154,7 +176,7 @@ impl Query {
     }
 
     /// Values do not cross threads, so each thread lowers the text again.
-    fn program(&self) -> Result<crate::tree::Program, CompileError> {
+    fn program(&self) -> Result<Program, CompileError> {
         let helpers: Vec<Source<'_>> = self
             .helpers
             .iter()
@@ -279,14 +301,27 @@ impl Query {
             parallel,
         } = self.prepare(output.form());
         let output = output.with_sentinels(self.options.sentinels);
-        let mut vm = Vm::new(Rc::new(program), &LIBRARY);
-        vm.bounds.memory = self.options.memory;
+        let mut vm = self.vm(Rc::new(program));
         if self.options.follow.is_none() {
             vm.spill.clone_from(&self.options.spill);
         }
-        vm.bounds.interrupt.clone_from(&self.options.interrupt);
         let mut pipeline = Pipeline::new(vm, output, on_error, projection, None);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
+    }
+
+    /// An evaluator with the tables and the limits of the query.
+    fn vm(&self, program: Rc<Program>) -> Vm {
+        let mut vm = Vm::new(program, &LIBRARY);
+        vm.tables = Tables::new(&self.tables);
+        vm.bounds = self.bounds();
+        vm
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            memory: self.options.memory,
+            interrupt: self.options.interrupt.clone(),
+        }
     }
 
     fn prepare(&self, form: Form) -> Prepared {
@@ -311,7 +346,7 @@ impl Query {
 
 /// A program, the fields that it reads, and the part of it that threads may run.
 struct Prepared {
-    program: crate::tree::Program,
+    program: Program,
     projection: Projection,
     parallel: Option<Parallel>,
 }

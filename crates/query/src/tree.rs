@@ -453,7 +453,17 @@ pub(crate) enum Builtin {
     Mode,
     Corr,
     Bucket,
+    Lookup,
     Reduce,
+}
+
+/// The table that a `lookup` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The name of the file.
+    pub(crate) file: String,
+    /// The column with the keys; by default, the first one.
+    pub(crate) column: Option<String>,
 }
 
 /// `limit(count)`.
@@ -562,6 +572,8 @@ pub(crate) struct Program {
     pub(crate) definitions: Vec<Definition>,
     /// Number of `limit` calls.
     pub(crate) limits: usize,
+    /// The tables of `lookup` calls.
+    pub(crate) tables: Vec<Named>,
     /// Top-level code of the helper files, with its number of locals.
     pub(crate) start: Vec<(Node, usize)>,
     pub(crate) globals: Vec<String>,

@@ -9,6 +9,7 @@ mod eval;
 mod library;
 
 use crate::class::Class;
+use crate::lookup::Tables;
 use crate::memory::{Bounds, Spill};
 use crate::names::M;
 use crate::reducers::Evaluator;
@@ -61,6 +62,8 @@ pub(crate) struct Vm {
     pub(crate) part_bytes_max: u64,
     /// Where the row stands, if the stage is one `group_by` that may put it off.
     pub(crate) deferrable: Option<Place>,
+    /// What `lookup` finds rows in.
+    pub(crate) tables: Tables,
     ticks: u32,
     made_bytes: usize,
 }
@@ -95,6 +98,7 @@ impl Vm {
             spill: None,
             part_bytes_max: u64::MAX,
             deferrable: None,
+            tables: Tables::default(),
             ticks: 0,
             made_bytes: 0,
         }

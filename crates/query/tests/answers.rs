@@ -294,6 +294,38 @@ fn rows_that_are_not_lines_are_refused_with_the_option_that_reads_them() {
 }
 
 #[test]
+fn compressed_text_may_begin_with_a_mark_and_nothing_else_is_in_it() {
+    let packed = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let run = |bytes: Vec<u8>| {
+        let query = Query::compile("_", &[], Options::default()).unwrap();
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        query.run(vec![Input::from_bytes("in", bytes)], &mut out, &mut errors);
+        String::from_utf8([out, errors].concat()).unwrap()
+    };
+    let marked = "\u{feff}{\"a\":1}\n\u{feff}1\n";
+    let text = run(packed(marked.as_bytes()));
+    assert!(
+        text.starts_with("{\"a\":1}\nerror: in: unexpected character: '\\u{feff}1'"),
+        "{text}"
+    );
+    assert_eq!(run(packed(b"")), "");
+    assert_eq!(run(packed(b"7")), "7\n");
+    for (bytes, what) in [
+        (packed(b"1\n"), "gzip"),
+        (b"PAR1 and so on".to_vec(), "a Parquet file"),
+    ] {
+        let expected = format!(
+            "error: in: this is {what} (expected text, plain or compressed with gzip or zstd)\n"
+        );
+        assert_eq!(run(packed(&bytes)), expected);
+    }
+}
+
+#[test]
 fn zero_padding_after_gzip_data_is_ignored() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&rows()).unwrap();

@@ -62,8 +62,8 @@ fn an_unknown_keyword_is_answered_with_what_to_write() {
             "write `distinct(e) >> _.length`",
         ),
         (
-            "percentile(_[\"ttlb\"], 0.5, weight: _[\"ttlb\"])",
-            "unknown keyword: :weight: `percentile` has no keyword `weight:` (expected `percentile(e, p)`)",
+            "percentile(_[\"ttlb\"], 0.5, weights: _[\"ttlb\"])",
+            "unknown keyword: :weights: `percentile` has no keyword `weights:`; write `percentile(e, p, weight: w)`",
         ),
         ("max(_[\"ttlb\"], by: 1)", "write `top(1, key)`"),
         (

@@ -121,7 +121,7 @@ proptest! {
         // Of each reducer, also with sums of floats, whose order counts.
         for reducer in [
             "sum(v)", "count()", "count(v)", "count_if(v > 0)", "min(v)", "max(v)", "average(v)", "stdev(v)",
-            "percentile(v, [0.1, 0.5])", "percentile(v, [0.1, 0.5], error: 0.01)", "histogram(v, 1)", "distinct(v)", "top(2, v)", "group(v)", "sort(v)",
+            "percentile(v, [0.1, 0.5])", "percentile(v, [0.1, 0.5], error: 0.01)", "percentile(v, 0.5, weight: 2)", "histogram(v, 1)", "distinct(v)", "top(2, v)", "group(v)", "sort(v)",
             "first(v)", "last(v)", "mode(v)", "corr(v, r[\"at\"])", "sum(v, initial: 0.5)", "[min(v), max(v)]",
         ] {
             let group = format!("group_by(_[\"at\"] % 60) {{ |r| v = r[\"key\"] * 0.1; {reducer} }}");

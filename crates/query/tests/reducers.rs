@@ -158,6 +158,79 @@ proptest! {
     }
 }
 
+/// The least value up to which the values have a share of all weights.
+fn weighted(rows: &[(i32, u16)], share: f64) -> Option<i32> {
+    let mut sorted: Vec<(i32, u16)> = rows.iter().copied().filter(|row| row.1 > 0).collect();
+    sorted.sort_unstable();
+    let total: f64 = sorted.iter().map(|row| f64::from(row.1)).sum();
+    let reached = |value: i32| {
+        let up_to = sorted.iter().filter(|row| row.0 <= value);
+        up_to.map(|row| f64::from(row.1)).sum::<f64>() >= share * total
+    };
+    sorted.iter().map(|row| row.0).find(|value| reached(*value))
+}
+
+#[test]
+fn weights_are_numbers_that_are_not_negative() {
+    let query = "percentile(_[0], 0.5, weight: _[1])";
+    for (rows, expected) in [
+        ("[1,null]\n[2,1]\n[null,9]\n", "2\n"),
+        ("[1,0]\n[2,0.0]\n", "null\n"),
+        ("[\"b\",1]\n[\"a\",0.5]\n", "\"b\"\n"),
+        ("[1,100000000000000000000]\n[0,1]\n", "1\n"),
+    ] {
+        assert_eq!(
+            run(query, rows, Options::default()),
+            (expected.to_owned(), String::new())
+        );
+    }
+    for weight in ["-1", "-0.5", "\"1\"", "[1]", "true"] {
+        let errors = run(query, &format!("[1,{weight}]\n"), Options::default()).1;
+        let expected = "percentile expects a weight that is a number of at least 0: ";
+        assert!(errors.contains(expected), "{weight}: {errors}");
+    }
+    let query = "percentile(_, 0.5, weight: 1 / 0.0)";
+    let errors = run(query, "1\n", Options::default()).1;
+    assert!(errors.contains("of at least 0: Infinity"), "{errors}");
+    let both = "percentile(_, 0.5, weight: 1, error: 0.1)";
+    let errors = run(both, "1\n", Options::default()).1;
+    assert!(
+        errors.contains("error: and weight: cannot be combined"),
+        "{errors}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn weighted_percentiles_agree_with_a_naive_model_on_threads_and_in_parts(
+        rows in proptest::collection::vec((-9..9_i32, 0..5_u16), 1..80),
+        float in any::<bool>(),
+        cut in 0..80_usize,
+    ) {
+        let tail = if float { ".0" } else { "" };
+        let lines: Vec<String> = rows.iter().map(|(value, weight)| format!("[{value},{weight}{tail}]\n")).collect();
+        let shares = [0.0, 0.1, 0.25, 0.5, 0.9, 1.0];
+        let query = format!("percentile(_[0], {shares:?}, weight: _[1])");
+        let expected: Vec<Option<i32>> = shares.iter().map(|share| weighted(&rows, *share)).collect();
+        let expected = format!("{}\n", serde_json::to_string(&expected).unwrap());
+        for threads in [1, 3] {
+            let options = Options { threads, chunk_bytes: 40, ..Options::default() };
+            prop_assert_eq!(&run(&query, &lines.concat(), options), &(expected.clone(), String::new()));
+        }
+        let compiled = Query::compile(&query, &[], Options::default()).unwrap();
+        let (first, rest) = lines.split_at(cut.min(lines.len()));
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        let states = [first, rest].map(|part| {
+            let mut state = Vec::new();
+            let input = Input::from_bytes("part", part.concat().into_bytes());
+            assert!(compiled.partial(vec![input], &mut state, &mut errors));
+            Input::from_bytes("state", state)
+        });
+        prop_assert!(compiled.merge(states.into(), &mut out, &mut errors));
+        prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -1,21 +1,21 @@
 //! `lastbyte query`: arguments, files and standard input. The crate `lastbyte-query` does the work.
 
+mod chart;
 mod follow;
 mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod schema;
+mod table;
 
-#[cfg(feature = "parquet")]
 use crate::failure::Failure;
 use crate::jobs::Interrupt;
 use crate::terminal::{self, Messages};
 use clap::ValueEnum;
-use lastbyte_query::{ByteSource, Follow, Format, Input, Options, Query};
+use lastbyte_query::{ByteSource, Follow, Format, Input, Memory, Options, Outcome, Query, Value};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroUsize;
-#[cfg(feature = "parquet")]
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +43,9 @@ Examples:
   lastbyte query 'top(3, _["ttlb"]) >> flat >> _["conn_id"]' conns.ndjson
   lastbyte query 'distinct(_["arm"])' conns.ndjson
   lastbyte query 'histogram(_["ttlb"], 100)' conns.ndjson
+  # For the terminal: a table, a histogram.
+  lastbyte query -o table 'limit(20)' conns.ndjson
+  lastbyte query -o chart 'histogram(_["ttlb"], 100)' conns.ndjson
   # A table for a spreadsheet; the state of a part of a log, merged elsewhere.
   lastbyte query -o csv '{id: _["conn_id"], ttlb: _["ttlb"]}' conns.ndjson
   lastbyte query --partial 'average(_["ttlb"])' conns.ndjson |
@@ -54,7 +57,7 @@ Examples:
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  limit(n)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
-Stages for values:  bucket(e, width)
+Stages for values:  bucket(e, width)  lookup("file.csv", e)
 Reducers:  sum count count_if min max average stdev percentile histogram distinct top first last mode corr group group_by sort reduce
 The file of a row is `$FILENAME`. `-r h2o` has helpers for logs of connections: base_cond, group_name, loss_ratio.
 
@@ -85,7 +88,7 @@ pub(crate) struct Arguments {
     output: Output,
     /// Input format, json or csv [default: csv for files named *.csv, else json]
     ///
-    /// A name may end in .csv.gz or .csv.zst as well.
+    /// A name may end in .csv.gz or .csv.zst as well. Parquet files are recognised by content.
     #[arg(
         short,
         long,
@@ -191,6 +194,8 @@ enum Output {
     Tsv,
     Csv,
     Parquet,
+    Table,
+    Chart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -255,14 +260,17 @@ fn schema(
     files: &[String],
     interrupt: &Interrupt,
 ) -> Result<bool, String> {
-    if arguments.output == Output::Parquet {
-        return Err("--schema cannot be used with -o parquet".to_owned());
+    if matches!(arguments.output, Output::Parquet | Output::Chart) {
+        return Err(format!(
+            "--schema cannot be used with -o {}",
+            arguments.output
+        ));
     }
-    let (out, errors) = (&mut io::stdout(), &mut Messages);
     let rows_max = (rows > 0).then_some(rows);
     let options = options(arguments, interrupt, None);
-    let inputs = inputs(arguments, files, None, interrupt)?;
-    schema::print(inputs, rows_max, options, out, errors)
+    let inputs = inputs(arguments, files, None, None, interrupt)?;
+    let (query, fields, is_ok) = schema::list(inputs, rows_max, options, &mut Messages)?;
+    Ok(print_results(&query, vec![fields], arguments.output) && is_ok)
 }
 
 /// Runs the query. Returns whether it succeeded, or an error in the arguments.
@@ -304,18 +312,18 @@ fn start(
             "a state is not text: write it to a file (`--partial … > part.state`)".to_owned(),
         );
     }
-    if arguments.output == Output::Parquet {
-        check_parquet(arguments)?;
-        #[cfg(feature = "parquet")]
-        return Ok(write_parquet(
-            &query,
-            inputs(arguments, files, None, interrupt)?,
-        ));
-    }
-    let inputs = inputs(arguments, files, follow.as_ref(), interrupt)?;
+    check_output(arguments)?;
+    let fields = query.fields();
+    let inputs = inputs(
+        arguments,
+        files,
+        fields.as_deref(),
+        follow.as_ref(),
+        interrupt,
+    )?;
     let (out, errors) = (&mut io::stdout(), &mut Messages);
     Ok(match (arguments.partial, arguments.merge) {
-        (false, false) => query.run(inputs, out, errors),
+        (false, false) => print_results(&query, inputs, arguments.output),
         (true, false) => query.partial(inputs, out, errors),
         (false, true) => query.merge(inputs, out, errors),
         (true, true) => query.merge_to_state(inputs, out, errors),
@@ -348,8 +356,8 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
             Output::Pretty => Format::Pretty,
             Output::Tsv => Format::Tsv,
             Output::Csv => Format::Csv,
-            // Its records are no text.
-            Output::Parquet => Format::default(),
+            // They take values.
+            Output::Parquet | Output::Table | Output::Chart => Format::default(),
         },
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
@@ -358,6 +366,7 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
         skip_bad_lines: arguments.skip_bad_lines,
         memory: limit,
         spill: limit.map(memory::spill),
+        open_table: Some(open_table),
         interrupt: Some(interrupt.flag()),
         follow,
         sentinels: lastbyte_record::connection_log::keys::SENTINELS,
@@ -365,9 +374,11 @@ fn options(arguments: &Arguments, interrupt: &Interrupt, follow: Option<Follow>)
     }
 }
 
+/// The inputs, and of Parquet files these fields, or all.
 fn inputs(
     arguments: &Arguments,
     files: &[String],
+    fields: Option<&[String]>,
     follow: Option<&Follow>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Input>, String> {
@@ -382,16 +393,19 @@ fn inputs(
     let stdin = ["-".to_owned()];
     let names = if files.is_empty() { &stdin } else { files };
     let plain = &names[..names.len() - usize::from(followed.is_some())];
-    let opened = plain
-        .iter()
-        .map(|name| input(name, &arguments.stdin_name, interrupt));
+    let is_csv = |name: &str| match arguments.input {
+        _ if arguments.merge => false,
+        Some(format) => format == InputFormat::Csv,
+        None => is_csv_name(name),
+    };
+    let memory = memory::limit(arguments.max_memory);
+    let opened = plain.iter().map(|name| match name.as_str() {
+        "-" => standard_input(&arguments.stdin_name, interrupt),
+        name if is_csv(name) => input(name, None),
+        name => input(name, Some((fields.map(<[String]>::to_vec), memory))),
+    });
     let in_format = |(name, input): (&String, Input)| {
-        let is_csv = match arguments.input {
-            _ if arguments.merge => false,
-            Some(format) => format == InputFormat::Csv,
-            None => is_csv_name(name),
-        };
-        if is_csv { input.csv() } else { input }
+        if is_csv(name) { input.csv() } else { input }
     };
     Ok(names
         .iter()
@@ -413,8 +427,14 @@ fn is_csv_name(name: &str) -> bool {
     has(&path, "csv")
 }
 
-fn check_parquet(arguments: &Arguments) -> Result<(), String> {
-    if !cfg!(feature = "parquet") {
+/// Checks options that an output format of whole results does not have.
+fn check_output(arguments: &Arguments) -> Result<(), String> {
+    let output = arguments.output;
+    if !matches!(output, Output::Parquet | Output::Table | Output::Chart) {
+        return Ok(());
+    }
+    let is_parquet = output == Output::Parquet;
+    if is_parquet && !cfg!(feature = "parquet") {
         return Err("this build cannot write Parquet (compile it with `--features parquet`, as in `cargo build --release --features parquet`)".to_owned());
     }
     let other = [
@@ -424,14 +444,98 @@ fn check_parquet(arguments: &Arguments) -> Result<(), String> {
         (arguments.verbose, "--verbose"),
     ];
     if let Some((_, option)) = other.iter().find(|(given, _)| *given) {
-        return Err(format!("{option} cannot be used with -o parquet"));
+        return Err(format!("{option} cannot be used with -o {output}"));
     }
-    if io::stdout().is_terminal() {
+    if is_parquet && io::stdout().is_terminal() {
         return Err(
             "Parquet is not text: write it to a file (`-o parquet … > log.parquet`)".to_owned(),
         );
     }
     Ok(())
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(
+            value
+                .as_ref()
+                .map_or("", clap::builder::PossibleValue::get_name),
+        )
+    }
+}
+
+/// Prints the results of a query. Returns whether there was no error.
+fn print_results(query: &Query, inputs: Vec<Input>, output: Output) -> bool {
+    match output {
+        #[cfg(feature = "parquet")]
+        Output::Parquet => write_parquet(query, inputs),
+        Output::Table => print_table(query, inputs),
+        Output::Chart => print_chart(query, inputs),
+        _ => query.run(inputs, &mut io::stdout(), &mut Messages),
+    }
+}
+
+/// Prints the messages of a run. Returns whether there was no error.
+fn report(outcome: &Outcome) -> bool {
+    for error in &outcome.errors {
+        terminal::error(format!("error: {error}"));
+    }
+    if let Some(skipped) = &outcome.skipped {
+        terminal::notice(skipped.to_string());
+    }
+    for absent in &outcome.absent {
+        terminal::notice(absent.to_string());
+    }
+    outcome.errors.is_empty()
+}
+
+/// Prints why results were not printed. Returns whether they were, or their reader has what it needs.
+fn is_printed(printed: Result<(), Failure>) -> bool {
+    match printed {
+        Ok(()) | Err(Failure::BrokenPipe | Failure::Interrupted) => true,
+        Err(Failure::Usage(message) | Failure::Run(message)) => {
+            terminal::error(format!("error: {message}"));
+            false
+        }
+    }
+}
+
+/// Columns of a drawing, and of the widest cell of a table, where stdout is no terminal.
+const WIDTH: usize = 80;
+
+fn print_table(query: &Query, inputs: Vec<Input>) -> bool {
+    let mut records = table::Records::new(terminal::width().unwrap_or(WIDTH));
+    let outcome = query.for_each_record(inputs, |names, fields| records.push(names, &fields));
+    let is_cut = records.is_cut;
+    let table = records.table();
+    let printed = table.map_or(Ok(()), |table| terminal::print(table.text() + "\n"));
+    if is_cut {
+        terminal::notice("only the first records are shown; `-o csv` prints all");
+    }
+    let is_ok = report(&outcome);
+    is_printed(printed) && is_ok
+}
+
+fn print_chart(query: &Query, inputs: Vec<Input>) -> bool {
+    let mut results: Vec<Vec<Value>> = Vec::new();
+    let outcome = query.for_each(inputs, |row| {
+        results.push(row.to_vec());
+        if results.len() > 1 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    let is_ok = report(&outcome);
+    let width = terminal::width().unwrap_or(WIDTH);
+    let drawn = match &results[..] {
+        [] if !is_ok => return false,
+        [] => Err(chart::refused("no result")),
+        [result] => chart::draw(result, query.measure().as_ref(), width),
+        _ => Err(chart::refused("several results")),
+    };
+    let printed = drawn.map_err(Failure::Run).and_then(terminal::print);
+    is_printed(printed) && is_ok
 }
 
 /// Writes the records of the results as a Parquet file to stdout. Returns whether there was no error.
@@ -446,34 +550,16 @@ fn write_parquet(query: &Query, inputs: Vec<Input>) -> bool {
             ControlFlow::Break(())
         }
     });
-    for error in &outcome.errors {
-        terminal::error(format!("error: {error}"));
-    }
-    if let Some(skipped) = &outcome.skipped {
-        terminal::notice(skipped.to_string());
-    }
-    for absent in &outcome.absent {
-        terminal::notice(absent.to_string());
-    }
+    let is_ok = report(&outcome);
     let finished = match failure {
         Some(reason) => Err(reason),
         None => table.finish(),
     };
-    match finished {
-        // To a closed pipe: its reader has what it needs.
-        Ok(true) | Err(Failure::BrokenPipe | Failure::Interrupted) => {
-            return outcome.errors.is_empty();
-        }
-        Ok(false) => {
-            terminal::notice(
-                "no records: no Parquet file is written, since its columns are unknown",
-            );
-        }
-        Err(Failure::Usage(message) | Failure::Run(message)) => {
-            terminal::error(format!("error: {message}"));
-        }
+    if matches!(finished, Ok(false)) {
+        terminal::notice("no records: no Parquet file is written, since its columns are unknown");
+        return false;
     }
-    false
+    is_printed(finished.map(|_| ())) && is_ok
 }
 
 /// The name of the built-in helpers.
@@ -537,16 +623,43 @@ impl Read for StandardInput {
     }
 }
 
+/// Opens a table of `lookup`: a file, since a pipe or a device may have no end.
 #[expect(
     clippy::disallowed_types,
     reason = "the binary is the edge where files are opened"
 )]
-fn input(name: &str, stdin_name: &str, interrupt: &Interrupt) -> Input {
-    if name == "-" {
-        return standard_input(stdin_name, interrupt);
+fn open_table(name: &str) -> io::Result<Input> {
+    if !std::fs::metadata(name)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
     }
+    let file = std::fs::File::open(name)?;
+    let input = Input::new(name, || Ok(Box::new(file) as ByteSource));
+    Ok(if is_csv_name(name) {
+        input.csv()
+    } else {
+        input
+    })
+}
+
+/// The fields that are read of a file which has columns, or all, and the memory that it may take.
+type Columnar = (Option<Vec<String>>, Option<Memory>);
+
+#[expect(
+    clippy::disallowed_types,
+    reason = "the binary is the edge where files are opened"
+)]
+fn input(name: &str, columnar: Option<Columnar>) -> Input {
     let path = name.to_owned();
     Input::new(name, move || {
-        Ok(Box::new(std::fs::File::open(path)?) as ByteSource)
+        let file = std::fs::File::open(path)?;
+        #[cfg(feature = "parquet")]
+        if let Some((fields, memory)) = columnar
+            && let Some(rows) = parquet::Rows::open(&file, fields.as_deref(), memory)?
+        {
+            return Ok(Box::new(rows) as ByteSource);
+        }
+        #[cfg(not(feature = "parquet"))]
+        drop(columnar);
+        Ok(Box::new(file) as ByteSource)
     })
 }

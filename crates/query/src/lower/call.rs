@@ -7,8 +7,8 @@ use crate::names::{M, PRINTING, instead, meant, nearest};
 use crate::tree::Literal;
 use crate::tree::Op;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Node,
-    Pair, StageCall,
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, Index, KernelCall, Limit, Named,
+    Node, Pair, StageCall,
 };
 use ruby_prism as prism;
 use std::cell::Cell;
@@ -447,6 +447,9 @@ impl Lower {
         }
         let arguments = self.arguments(node.arguments())?;
         self.refuse_form(&at, form, &arguments, node.block().is_some())?;
+        if builtin == Builtin::Lookup {
+            return self.lookup(&at, arguments);
+        }
         if form.takes_value_of_row()
             && let Some(Node::Str(text)) = arguments.list.first()
         {
@@ -479,6 +482,42 @@ impl Lower {
             arguments,
             block,
             reducing,
+        })))
+    }
+
+    /// `lookup("file.csv", e, on: "column")`: the number of its table takes the place of the names.
+    fn lookup(&mut self, at: &prism::Location<'_>, mut arguments: Arguments) -> Lowered {
+        let column = match (arguments.keywords, arguments.list.last()) {
+            (false, _) => Some(None),
+            (true, Some(Node::Hash(pairs))) => match &pairs[..] {
+                [Pair::Entry(_, Node::Str(column))] => Some(Some((**column).to_owned())),
+                _ => None,
+            },
+            (true, _) => None,
+        };
+        let (Some(Node::Str(file)), Some(column), false) =
+            (arguments.list.first(), column, arguments.splat)
+        else {
+            let what = "`lookup` expects the names of a file and a column as they are, the same for all rows: write";
+            let example = "`lookup(\"hosts.csv\", _[\"host\"], on: \"name\")`";
+            return self.fail(at, format!("{what} {example}"));
+        };
+        let file = (**file).to_owned();
+        let named = Named { file, column };
+        let tables = &mut self.program.tables;
+        let known = tables.iter().position(|known| *known == named);
+        let number = known.unwrap_or(tables.len());
+        if known.is_none() {
+            tables.push(named);
+        }
+        arguments.list.truncate(2);
+        arguments.keywords = false;
+        arguments.list[0] = Node::Int(number.cast_signed() as i64);
+        Ok(Node::Stage(Box::new(StageCall {
+            builtin: Builtin::Lookup,
+            arguments,
+            block: None,
+            reducing: false,
         })))
     }
 
@@ -589,7 +628,7 @@ fn misplaced_setting(builtin: Builtin, arguments: &[Node]) -> Option<&'static st
         (Builtin::Top, [count]) => (count, None, "n"),
         (Builtin::Top, [count, key]) => (count, Some(key), "n"),
         (Builtin::Histogram | Builtin::Bucket, [value, width]) => (width, Some(value), "width"),
-        (Builtin::Percentile, [value, share]) => (share, Some(value), "p"),
+        (Builtin::Percentile, [value, share, ..]) => (share, Some(value), "p"),
         _ => return None,
     };
     let is_swapped = value.is_some_and(is_number) && !is_number(setting);

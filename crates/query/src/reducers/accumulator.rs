@@ -12,6 +12,7 @@ use super::histogram::Histogram;
 use super::portable::{copies, copy};
 use super::shares::{Shares, rank};
 use super::top::Top;
+use super::weighted::percentiles;
 use super::{Evaluator, binary};
 use crate::names::M;
 use crate::tree::Op;
@@ -38,6 +39,11 @@ pub(crate) enum Accumulator {
     Deviation(Deviation),
     /// The values, and which percentiles of them.
     Percentile {
+        values: Column,
+        shares: Box<Shares>,
+    },
+    /// The values, each with its weight after it.
+    Weighted {
         values: Column,
         shares: Box<Shares>,
     },
@@ -97,6 +103,16 @@ impl Accumulator {
         }
     }
 
+    /// Percentiles, maybe of values with weights.
+    pub(crate) fn percentile(shares: Shares, is_weighted: bool) -> Accumulator {
+        let (values, shares) = (Column::default(), Box::new(shares));
+        if is_weighted {
+            Accumulator::Weighted { values, shares }
+        } else {
+            Accumulator::Percentile { values, shares }
+        }
+    }
+
     pub(crate) fn deviation(sample: bool) -> Accumulator {
         Accumulator::Deviation(Deviation {
             count: 0,
@@ -124,6 +140,10 @@ impl Accumulator {
                 values: values.copy(),
                 shares: shares.clone(),
             },
+            Accumulator::Weighted { values, shares } => Accumulator::Weighted {
+                values: values.copy(),
+                shares: shares.clone(),
+            },
             Accumulator::Group(list) => Accumulator::Group(copies(list)),
             Accumulator::Distinct(values) => Accumulator::distinct(values.keys().iter().map(copy)),
             Accumulator::Top(top) => Accumulator::Top(top.copy()),
@@ -143,10 +163,12 @@ impl Accumulator {
         match self {
             Accumulator::Count(_) => Accumulator::Count(0),
             Accumulator::One(which, _) => Accumulator::One(*which, Value::Nil),
-            Accumulator::Percentile { shares, .. } => Accumulator::Percentile {
-                values: Column::default(),
-                shares: shares.clone(),
-            },
+            Accumulator::Percentile { shares, .. } => {
+                Accumulator::percentile((**shares).clone(), false)
+            }
+            Accumulator::Weighted { shares, .. } => {
+                Accumulator::percentile((**shares).clone(), true)
+            }
             Accumulator::Group(_) => Accumulator::Group(Vec::new()),
             Accumulator::Distinct(_) => Accumulator::Distinct(Box::default()),
             Accumulator::Top(top) => Accumulator::Top(top.empty()),
@@ -202,9 +224,9 @@ impl Accumulator {
                 it.mean += delta / it.count as f64;
                 it.squares += delta * (float_of(&value).unwrap_or(f64::NAN) - it.mean);
             }
-            Accumulator::Percentile { values, .. } | Accumulator::Chunk(values) => {
-                values.push(value);
-            }
+            Accumulator::Percentile { values, .. }
+            | Accumulator::Weighted { values, .. }
+            | Accumulator::Chunk(values) => values.push(value),
             Accumulator::Group(list) => list.push(value),
             Accumulator::Distinct(values) => values.insert(value, Value::Nil),
             Accumulator::Top(top) => top.push(value.clone(), value)?,
@@ -215,14 +237,26 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Takes a value with its weight.
+    pub(crate) fn step_weighted(&mut self, value: Value, weight: Value) {
+        if let Accumulator::Weighted { values, .. } = self {
+            values.push(value);
+            values.push(weight);
+        }
+    }
+
     /// Merges the values of the next chunk.
     pub(crate) fn merge(&mut self, vm: &mut dyn Evaluator, next: Accumulator) -> Eval<()> {
         match (self, next) {
             (Accumulator::Count(count), Accumulator::Count(more)) => *count += more,
             (Accumulator::Group(list), Accumulator::Group(more)) => list.extend(more),
             (
-                Accumulator::Percentile { values, .. } | Accumulator::Chunk(values),
-                Accumulator::Percentile { values: more, .. } | Accumulator::Chunk(more),
+                Accumulator::Percentile { values, .. }
+                | Accumulator::Weighted { values, .. }
+                | Accumulator::Chunk(values),
+                Accumulator::Percentile { values: more, .. }
+                | Accumulator::Weighted { values: more, .. }
+                | Accumulator::Chunk(more),
             ) => values.append(more),
             (Accumulator::Distinct(values), Accumulator::Distinct(more)) => {
                 for value in more.keys() {
@@ -280,6 +314,7 @@ impl Accumulator {
                 values.sort()?;
                 shares.each(|p| values.get(rank(p, values.len() as u64)? as usize))
             }
+            Accumulator::Weighted { values, shares } => percentiles(values, &shares)?,
             Accumulator::Group(list) => Value::array(list),
             Accumulator::Distinct(values) => Value::array(values.keys()),
             Accumulator::Top(top) => Value::array(top.into_rows()?),

@@ -17,7 +17,7 @@ use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::Eval;
 use crate::value::table::Table;
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,30 @@ impl PackedColumn {
             Column::Ints(list) => list.is_empty(),
             Column::Floats(_) => false,
             Column::Mixed(list) => list.iter().all(is_pair),
+        }
+    }
+
+    /// Whether each second one is the weight of the one before it.
+    fn is_weighted(&self) -> bool {
+        let is_weight = |it: f64| it > 0.0 && it.is_finite();
+        match self {
+            Column::Ints(list) => {
+                list.len().is_multiple_of(2) && list.iter().skip(1).step_by(2).all(|it| *it > 0)
+            }
+            Column::Floats(list) => {
+                list.len().is_multiple_of(2)
+                    && list.iter().skip(1).step_by(2).all(|it| is_weight(*it))
+            }
+            Column::Mixed(list) => {
+                let mut weights = list.iter().skip(1).step_by(2);
+                list.len().is_multiple_of(2)
+                    && weights.all(|it| match it {
+                        Portable::Int(it) => *it > 0,
+                        Portable::Float(it) => is_weight(*it),
+                        Portable::Big(it) => it.sign() == Sign::Plus,
+                        _ => false,
+                    })
+            }
         }
     }
 
@@ -73,6 +97,7 @@ enum Initial {
     Average,
     Deviation(bool),
     Percentile(Shares),
+    Weighted(Shares),
     Group,
     Distinct,
     /// The count, and which of two keys comes first.
@@ -93,6 +118,7 @@ impl Initial {
             Accumulator::Average { .. } => Initial::Average,
             Accumulator::Deviation(it) => Initial::Deviation(it.sample),
             Accumulator::Percentile { shares, .. } => Initial::Percentile((**shares).clone()),
+            Accumulator::Weighted { shares, .. } => Initial::Weighted((**shares).clone()),
             Accumulator::Group(_) => Initial::Group,
             Accumulator::Distinct(_) => Initial::Distinct,
             Accumulator::Top(top) => Initial::Top(top.count, top.first),
@@ -113,10 +139,8 @@ impl Initial {
             Initial::One(which) => Accumulator::One(*which, Value::Nil),
             Initial::Average => Accumulator::average(),
             Initial::Deviation(sample) => Accumulator::deviation(*sample),
-            Initial::Percentile(shares) => Accumulator::Percentile {
-                values: Column::default(),
-                shares: Box::new(shares.clone()),
-            },
+            Initial::Percentile(shares) => Accumulator::percentile(shares.clone(), false),
+            Initial::Weighted(shares) => Accumulator::percentile(shares.clone(), true),
             Initial::Group => Accumulator::Group(Vec::new()),
             Initial::Distinct => Accumulator::Distinct(Box::default()),
             Initial::Top(count, first) => Accumulator::Top(Top::of(*count, *first)),
@@ -341,7 +365,7 @@ impl Part {
         Some(match accumulator {
             Accumulator::Count(count) => Part::Count(*count),
             Accumulator::One(which, value) => Part::One(*which, packer.pack(value)?),
-            Accumulator::Percentile { values, .. } => {
+            Accumulator::Percentile { values, .. } | Accumulator::Weighted { values, .. } => {
                 Part::Percentile(values.map(|list| packer.all(list))?)
             }
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
@@ -441,6 +465,7 @@ impl Part {
             | (Part::Distinct(_), Accumulator::Distinct(_))
             | (Part::One(Which::First | Which::Last, _), Accumulator::One(..))
             | (Part::Histogram(_), Accumulator::Histogram(_)) => true,
+            (Part::Percentile(values), Accumulator::Weighted { .. }) => values.is_weighted(),
             (Part::Values(values), Accumulator::Correlation(_)) => values.is_of_pairs(),
             (Part::Top(counts), Accumulator::Mode(_)) => counts
                 .iter()

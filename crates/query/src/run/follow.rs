@@ -37,6 +37,7 @@ impl Pipeline<'_> {
         }
         let mut on_error = |_| {};
         let mut vm = Vm::new(Rc::clone(&self.vm.program), &LIBRARY);
+        vm.tables = self.vm.tables.share();
         vm.globals.clone_from(&self.vm.globals);
         vm.instances.clone_from(&self.vm.instances);
         vm.constants.clone_from(&self.vm.constants);

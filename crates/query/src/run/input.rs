@@ -5,7 +5,7 @@ use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Read size for compressed input, in bytes.
@@ -86,32 +86,46 @@ impl Input {
     ///
     /// Returns the error of the function that opens it, or of the first read, or that the input is in a format that is not text.
     pub fn unpacked(self) -> io::Result<ByteSource> {
-        let mut raw = (self.open)()?;
-        let head = head(&mut *raw)?;
-        let format = FORMATS
-            .into_iter()
-            .find(|(magic, _)| head.len() >= magic.len() && agrees(&head, magic));
-        let head = match format {
-            // It was read no further than that.
-            Some((_, MARKED)) => Vec::new(),
-            _ => head,
+        let (format, raw) = recognised((self.open)()?)?;
+        let Some(format) = format else {
+            return Ok(raw);
         };
-        let raw = Cursor::new(head).chain(raw);
-        let packed = |raw| BufReader::with_capacity(BUFFER, raw);
-        Ok(match format {
-            None | Some((_, MARKED)) => Box::new(raw),
-            Some((_, GZIP)) => Box::new(Pieces::of(Gzip::Between(packed(raw)))),
-            Some((_, ZSTD)) => Box::new(Pieces::of(Zstd {
-                source: packed(raw),
+        let packed = BufReader::with_capacity(BUFFER, raw);
+        let unpacked: ByteSource = match format {
+            GZIP => Box::new(Pieces::of(Gzip::Between(packed))),
+            ZSTD => Box::new(Pieces::of(Zstd {
+                source: packed,
                 decoder: zstd_decoder(),
                 state: State::Between,
             })),
-            Some((_, other)) => {
-                let what = "text, plain or compressed with gzip or zstd";
-                return Err(corrupt(format!("this is {other} (expected {what})")));
-            }
-        })
+            other => return Err(not_text(other)),
+        };
+        match recognised(unpacked)? {
+            (None, text) => Ok(text),
+            (Some(other), _) => Err(not_text(other)),
+        }
     }
+}
+
+fn not_text(what: &str) -> io::Error {
+    let expected = "text, plain or compressed with gzip or zstd";
+    corrupt(format!("this is {what} (expected {expected})"))
+}
+
+/// The format that the first bytes are of, if it is not text, and the bytes without the mark of a text.
+fn recognised(mut raw: ByteSource) -> io::Result<(Option<&'static str>, ByteSource)> {
+    let head = head(&mut *raw)?;
+    let format = FORMATS
+        .into_iter()
+        .find(|(magic, _)| head.len() >= magic.len() && agrees(&head, magic));
+    Ok(match format {
+        // It was read no further than that.
+        Some((_, MARKED)) => (None, raw),
+        other => {
+            let whole = Cursor::new(head).chain(raw);
+            (other.map(|(_, name)| name), Box::new(whole))
+        }
+    })
 }
 
 /// Decompresses pieces of a fixed size. The output of a decoder before it finds a fault depends on the size of the reads,
@@ -198,7 +212,7 @@ fn head(raw: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-type Packed = BufReader<Chain<Cursor<Vec<u8>>, ByteSource>>;
+type Packed = BufReader<ByteSource>;
 
 /// One member after the other.
 enum Gzip {

@@ -11,9 +11,7 @@ use super::work::Work;
 use super::{Query, STACK};
 use crate::error::RunError;
 use crate::json::records::Header;
-use crate::library::LIBRARY;
 use crate::plan::{self, parallel::Parallel};
-use crate::vm::Vm;
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -76,12 +74,10 @@ impl Query {
             let output = Output::buffered(*form, header.clone());
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
-                    let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
-                    vm.bounds.memory = self.options.memory;
+                    let mut vm = self.vm(Rc::clone(program));
                     if let Some(spill) = &self.options.spill {
                         vm.part_bytes_max = spill.bytes_max / self.options.threads.max(1) as u64;
                     }
-                    vm.bounds.interrupt.clone_from(&self.options.interrupt);
                     let mut pipeline =
                         Pipeline::new(vm, output, &mut on_error, projection.clone(), reader.take());
                     reader = Some(Rc::clone(&pipeline.reader));

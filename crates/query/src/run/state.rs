@@ -6,12 +6,11 @@ use super::pipeline::{NotData, Notes, Pipeline};
 use super::{ByteSource, Input, Query, on_large_stack};
 use crate::error::{CompileError, RunError};
 use crate::json::records::Header;
-use crate::library::LIBRARY;
+use crate::memory::Bounds;
 use crate::plan::parallel::{self, Parallel};
-use crate::reducers::encoding::{Bytes, write_count, write_text};
+use crate::reducers::encoding::{Bytes, write_all, write_count, write_text};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::scope::Scope;
-use crate::vm::Vm;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
@@ -136,9 +135,7 @@ impl Query {
         };
         let output = Output::buffered(Form::Values, Header::default());
         let prepared = self.prepare(output.form());
-        let mut vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
-        vm.bounds.memory = self.options.memory;
-        vm.bounds.interrupt.clone_from(&self.options.interrupt);
+        let mut vm = self.vm(Rc::new(prepared.program));
         vm.chunk = true;
         let mut is_ok = true;
         let mut report = |error| {
@@ -172,19 +169,26 @@ impl Query {
         let prepared = self.prepare(output.form());
         let output = output.with_sentinels(self.options.sentinels);
         let Ok(at) = self.merging_stage() else { return };
-        let vm = Vm::new(Rc::new(prepared.program), &LIBRARY);
+        let mut vm = self.vm(Rc::new(prepared.program));
+        // States that were read are in memory already.
+        vm.bounds = Bounds::default();
         let mut pipeline = Pipeline::new(vm, output, on_error, prepared.projection, None);
         pipeline.finish_states(states, at);
+    }
+
+    /// What the result depends on beside the query and the rows: the texts of helper files, and checksums of tables.
+    fn files(&self) -> Vec<String> {
+        let helpers = self.helpers.iter().map(|(_, text)| text.clone());
+        let tables = self.tables.iter();
+        let tables = tables.map(|table| format!("{:016x}", checksum(table.text().as_bytes())));
+        helpers.chain(tables).collect()
     }
 
     /// The bytes of states, if they expand to no more than states may.
     fn encode(&self, states: &[PackedScope]) -> Option<Vec<u8>> {
         let mut out = [NAME, VERSION.as_bytes(), b"\n"].concat();
         write_text(&mut out, &self.text);
-        write_count(&mut out, self.helpers.len() as u64);
-        for (_, text) in &self.helpers {
-            write_text(&mut out, text);
-        }
+        write_all(&mut out, &self.files(), |out, text| write_text(out, text));
         write_count(&mut out, states.len() as u64);
         for state in states {
             let start = out.len();
@@ -255,9 +259,8 @@ impl Query {
             ));
         }
         let helpers = bytes.helpers().ok_or_else(damaged)?;
-        let own = self.helpers.iter().map(|(_, text)| text);
-        if !own.eq(helpers.iter()) {
-            return Err("a state of the same query with other helper files".to_owned());
+        if self.files() != helpers {
+            return Err("a state of the same query with other helper files or tables".to_owned());
         }
         let states = bytes.states().ok_or_else(damaged)?;
         Ok(states)

@@ -1,5 +1,7 @@
-//! Records as a Parquet file: a column for each field of the first record, with the type of its values in the first row
+//! Parquet files: as input, and records as a Parquet file: a column for each field of the first record, with the type of its values in the first row
 //! group.
+
+mod read;
 
 use lastbyte_query::Value;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -12,6 +14,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use crate::failure::Failure;
+
+pub(super) use read::Rows;
 
 /// Size of a row group in memory, in bytes.
 const GROUP_BYTES: usize = 64 << 20;

@@ -29,15 +29,14 @@ struct Field {
     examples: Vec<Value>,
 }
 
-/// Prints the fields of the rows, or of the first `rows_max` ones, in the output format of the options. Returns whether
-/// there were no errors.
-pub(super) fn print(
+/// Lists the fields of the rows, or of the first `rows_max` ones: a query that prints them in the output format of the
+/// options, its input, and whether there were no errors.
+pub(super) fn list(
     inputs: Vec<Input>,
     rows_max: Option<u64>,
     options: Options,
-    out: &mut (dyn Write + Send),
-    errors: &mut (dyn Write + Send),
-) -> Result<bool, String> {
+    errors: &mut dyn Write,
+) -> Result<(Query, Input, bool), String> {
     let query = |options| Query::compile("_", &[], options).map_err(|wrong| wrong.to_string());
     let mut schema = Schema::default();
     let Outcome {
@@ -71,7 +70,7 @@ pub(super) fn print(
         threads: 1,
         ..options
     };
-    Ok(query(options)?.run(vec![lines], out, errors) && found.is_empty())
+    Ok((query(options)?, lines, found.is_empty()))
 }
 
 impl Schema {

@@ -186,6 +186,10 @@ impl Initial {
             Initial::Average => out.push(4),
             Initial::Deviation(sample) => out.push(5 + u8::from(*sample)),
             Initial::Percentile(shares) => write_shares(out, shares),
+            Initial::Weighted(shares) => {
+                out.push(21);
+                write_shares(out, shares);
+            }
             Initial::Group => out.push(9),
             Initial::Distinct => out.push(10),
             Initial::Top(count, first) => {
@@ -246,6 +250,7 @@ impl Initial {
                 let shares = read_shares(bytes.byte()?, bytes)?;
                 Initial::Histogram(Width::Relative(Relative::new(error, shares)?))
             }
+            21 => Initial::Weighted(read_shares(bytes.byte()?, bytes)?),
             _ => return None,
         })
     }

@@ -54,7 +54,7 @@ fn a_state_of_another_query_version_or_program_is_rejected_by_name() {
     let helped = Query::compile(QUERY, &helpers, Options::default()).expect("it is a query");
     assert_eq!(
         refused(&helped, good.clone()),
-        "error: a.state: a state of the same query with other helper files\n"
+        "error: a.state: a state of the same query with other helper files or tables\n"
     );
     let mut newer = good.clone();
     newer[super::NAME.len()] = b'2';
