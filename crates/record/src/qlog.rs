@@ -1,7 +1,7 @@
 //! qlog: the events of a connection as one endpoint sees them, as a JSON text sequence (RFC 7464).
 //!
 //! Owns: names and fields of events, those of version 0.3, because tools do not follow the current drafts yet. Never: opens a
-//! file, or writes addresses, tokens or data.
+//! file, or writes addresses, tokens or data, or any header field of a message but `:method` and `:status`.
 //!
 //! Sources: the drafts of version 0.3, and the loader of qvis (72c8c4b).
 //!
@@ -21,7 +21,7 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_quic::{
     close::CloseReason,
     connection::Stage,
-    trace::{DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
+    trace::{ApplicationFrame, DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
 };
 use lastbyte_wire::{
     Side, frame::Frames, packet::PacketType, transport_parameters::TransportParameters,
@@ -295,6 +295,27 @@ impl<W: Write> Qlog<W> {
         });
     }
 
+    fn application_frame(&mut self, now: Time, frame: &ApplicationFrame<'_>) {
+        let (name, owner) = if frame.is_local {
+            (Name::Http3FrameCreated, "local")
+        } else {
+            (Name::Http3FrameParsed, "remote")
+        };
+        self.event(now, name, |data| {
+            data.integer("stream_id", frame.stream.get())
+                .integer("length", frame.len);
+            frames::write_application(frame, &mut data.object("frame"));
+        });
+        if frame.name == "settings" {
+            self.event(now, Name::Http3ParametersSet, |data| {
+                data.text("owner", owner);
+                for (name, value) in frame.values {
+                    data.integer(frames::parameter_name(name), *value);
+                }
+            });
+        }
+    }
+
     fn closed(&mut self, now: Time, reason: CloseReason) {
         self.event(now, Name::ConnectionClosed, |data| {
             let (owner, trigger) = match reason {
@@ -413,6 +434,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                     },
                 );
             }),
+            Event::ApplicationFrame(frame) => self.application_frame(now, frame),
             Event::Closed(reason) => self.closed(now, *reason),
             // The header has the IDs of the start. Acknowledgments are in the ACK frame; events added later have no name here yet.
             _ => {}

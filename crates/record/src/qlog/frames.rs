@@ -1,5 +1,6 @@
 //! Frames in qlog.
 
+use lastbyte_quic::trace::ApplicationFrame;
 use lastbyte_wire::{
     Direction, StreamId,
     frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Frame, NewConnectionId},
@@ -109,6 +110,46 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
             object.text("frame_type", "immediate_ack");
         }
         Frame::AckFrequency(frame) => ack_frequency(frame, object),
+    }
+}
+
+/// Writes the members of a frame of HTTP/3.
+pub(super) fn write_application(frame: &ApplicationFrame<'_>, object: &mut Object<'_>) {
+    object.text("frame_type", frame.name);
+    match frame.name {
+        "headers" => {
+            let mut headers = object.array("headers");
+            if let Some((name, value)) = frame.text {
+                headers.object().text("name", name).text("value", value);
+            }
+        }
+        "settings" => {
+            let mut settings = object.array("settings");
+            for (name, value) in frame.values {
+                settings
+                    .object()
+                    .text("name", name)
+                    .integer("value", *value);
+            }
+        }
+        _ => {
+            for (name, value) in frame.values {
+                object.integer(name, *value);
+            }
+            if let Some((name, text)) = frame.text {
+                object.text(name, text);
+            }
+        }
+    }
+}
+
+/// The name of a setting of HTTP/3 as a parameter.
+pub(super) fn parameter_name(setting: &str) -> &str {
+    match setting {
+        "settings_qpack_max_table_capacity" => "max_table_capacity",
+        "settings_qpack_blocked_streams" => "blocked_streams_count",
+        "settings_enable_connect_protocol" => "extended_connect",
+        other => other.trim_start_matches("settings_"),
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) enum Name {
     MtuUpdated,
     MigrationStateUpdated,
     ParametersSet,
+    Http3FrameCreated,
+    Http3FrameParsed,
+    Http3ParametersSet,
 }
 
 impl Name {
@@ -40,6 +43,9 @@ impl Name {
             Self::MtuUpdated => "connectivity:mtu_updated",
             Self::MigrationStateUpdated => "connectivity:migration_state_updated",
             Self::ParametersSet => "transport:parameters_set",
+            Self::Http3FrameCreated => "http:frame_created",
+            Self::Http3FrameParsed => "http:frame_parsed",
+            Self::Http3ParametersSet => "http:parameters_set",
         }
     }
 }
