@@ -135,6 +135,7 @@ impl<W: Write> Qlog<W> {
         let mut trace = object.object("trace");
         trace.object("vantage_point").text("type", vantage);
         let mut common = trace.object("common_fields");
+        common.array("protocol_type").text("QUIC").text("HTTP3");
         common
             .text("ODCID", &header.group_id)
             .text("group_id", &header.group_id)
@@ -359,14 +360,19 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 packet_type,
                 len,
                 reason,
-            } => self.event(now, Name::PacketDropped, |data| {
-                if let Some(packet_type) = packet_type {
-                    data.object("header")
-                        .text("packet_type", packet_type_name(*packet_type));
-                }
-                data.object("raw").integer("length", *len as u64);
-                data.text("trigger", drop_trigger(*reason));
-            }),
+            } => {
+                let (name, trigger) = drop_trigger(*reason);
+                self.event(now, name, |data| {
+                    if let Some(packet_type) = packet_type {
+                        data.object("header")
+                            .text("packet_type", packet_type_name(*packet_type));
+                    }
+                    data.object("raw").integer("length", *len as u64);
+                    if let Some(trigger) = trigger {
+                        data.text("trigger", trigger);
+                    }
+                });
+            }
             Event::PacketLost {
                 space,
                 number,
@@ -412,7 +418,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 let key_type = key_type(side, PacketType::OneRtt);
                 self.event(now, Name::KeyUpdated, |data| {
                     data.text("key_type", key_type)
-                        .integer("key_phase", *generation)
+                        .integer("generation", *generation)
                         .text("trigger", "local_update");
                 });
             }
@@ -474,15 +480,18 @@ const fn key_type(side: Side, packet_type: PacketType) -> &'static str {
     }
 }
 
-const fn drop_trigger(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::Malformed => "invalid",
-        DropReason::NoKeys | DropReason::Buffered => "key_unavailable",
-        DropReason::DecryptionFailed => "decryption_failure",
+/// The event of a packet that is not processed now, and why; there is no name for an address that is not acceptable.
+const fn drop_trigger(reason: DropReason) -> (Name, Option<&'static str>) {
+    let trigger = match reason {
+        DropReason::Buffered => return (Name::PacketBuffered, Some("keys_unavailable")),
+        DropReason::Malformed => "header_parse_error",
+        DropReason::NoKeys => "key_unavailable",
+        DropReason::DecryptionFailed => "payload_decrypt_error",
         DropReason::Duplicate => "duplicate",
-        DropReason::UnknownPath => "genuine",
+        DropReason::UnknownPath => return (Name::PacketDropped, None),
         DropReason::Unexpected => "unexpected_packet",
-    }
+    };
+    (Name::PacketDropped, Some(trigger))
 }
 
 fn millis(span: Duration) -> f64 {

@@ -34,7 +34,7 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
         Frame::Padding(frame) => {
             object
                 .text("frame_type", "padding")
-                .integer("length", frame.len.get() as u64);
+                .integer("payload_length", frame.len.get() as u64);
         }
         Frame::Ping(_) => {
             object.text("frame_type", "ping");
@@ -55,8 +55,10 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
                 .integer("offset", frame.offset.get())
                 .integer("length", frame.data.len() as u64);
         }
-        Frame::NewToken(_) => {
+        Frame::NewToken(frame) => {
+            let len = frame.token().len() as u64;
             object.text("frame_type", "new_token");
+            object.object("token").integer("length", len);
         }
         Frame::Stream(frame) => {
             let len = frame.data.len() as u64;
@@ -178,7 +180,7 @@ fn new_connection_id(frame: &NewConnectionId, object: &mut Object<'_>) {
         .text("frame_type", "new_connection_id")
         .integer("sequence_number", frame.sequence().get())
         .integer("retire_prior_to", frame.retire_prior_to().get())
-        .integer("connection_id_length", frame.connection_id().len() as u64);
+        .text("connection_id", &frame.connection_id().to_string());
 }
 
 fn connection_close(frame: &ConnectionClose<'_>, object: &mut Object<'_>) {
