@@ -764,7 +764,7 @@ fn every_example_of_the_help_runs() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(
         stderr(&output).matches("+ lastbyte sim ").count(),
-        8,
+        9,
         "{help}"
     );
 }
