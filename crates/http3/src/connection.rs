@@ -14,6 +14,7 @@
 //! | `shutdown` | GOAWAY, in both directions |
 //! | `stalls` | requests whose clients neither read nor send |
 //! | `shared`, `statistics` | state that they share |
+//! | `traced` | frames for the trace of the transport |
 
 mod control;
 mod critical;
@@ -27,6 +28,7 @@ mod shared;
 mod shutdown;
 mod stalls;
 mod statistics;
+mod traced;
 mod unidirectional;
 
 use std::{
@@ -145,6 +147,14 @@ impl Connection {
     /// [`poll_event`](lastbyte_quic::connection::Connection::poll_event).
     pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
+        let event = self.next_event(transport);
+        for frame in self.shared.traced.iter_mut().flat_map(|all| all.drain(..)) {
+            frame.report(transport, now);
+        }
+        event
+    }
+
+    fn next_event(&mut self, transport: &mut dyn Transport) -> Option<Event> {
         if self.failure.is_some() {
             return self.report_failure(transport);
         }

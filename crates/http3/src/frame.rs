@@ -29,6 +29,11 @@ impl FrameType {
         matches!(self.0, 0x2 | 0x6 | 0x8 | 0x9)
     }
 
+    /// Whether it is reserved so that peers ignore it (RFC 9114 §7.2.8).
+    pub(crate) const fn is_reserved(self) -> bool {
+        self.0 >= 0x21 && (self.0 - 0x21).is_multiple_of(0x1f)
+    }
+
     /// Whether RFC 9114 defines it, so that it is permitted only in certain places.
     pub(crate) fn is_known(self) -> bool {
         matches!(

@@ -46,37 +46,48 @@ const fn wrong(reason: &'static str) -> ConnectionError {
 impl Settings {
     /// Encodes the payload of a SETTINGS frame; `grease` is a reserved identifier and its value.
     pub(crate) fn encode(&self, grease: Option<(VarInt, VarInt)>, into: &mut Vec<u8>) {
-        let defaults = Self::default();
-        let mut put = |id: u64, value: u64, default: u64| {
-            if value != default {
-                put_varint(into, VarInt::saturating(id));
-                put_varint(into, VarInt::saturating(value));
-            }
-        };
-        let flag = u64::from;
-        put(
-            QPACK_MAX_TABLE_CAPACITY,
-            self.qpack_max_table_capacity,
-            defaults.qpack_max_table_capacity,
-        );
-        put(
-            MAX_FIELD_SECTION_SIZE,
-            self.max_field_section_size,
-            defaults.max_field_section_size,
-        );
-        put(
-            QPACK_BLOCKED_STREAMS,
-            self.qpack_blocked_streams,
-            defaults.qpack_blocked_streams,
-        );
-        put(
-            ENABLE_CONNECT_PROTOCOL,
-            flag(self.enable_connect_protocol),
-            0,
-        );
-        if let Some((id, value)) = grease {
-            put(id.get(), value.get(), VarInt::MAX.get());
+        let changed = self.changed();
+        let changed =
+            changed.map(|(id, _, value)| (VarInt::saturating(id), VarInt::saturating(value)));
+        for (id, value) in changed.chain(grease) {
+            put_varint(into, id);
+            put_varint(into, value);
         }
+    }
+
+    /// All settings: identifier, name in qlog, and value.
+    fn all(&self) -> [(u64, &'static str, u64); 4] {
+        [
+            (
+                QPACK_MAX_TABLE_CAPACITY,
+                "settings_qpack_max_table_capacity",
+                self.qpack_max_table_capacity,
+            ),
+            (
+                MAX_FIELD_SECTION_SIZE,
+                "settings_max_field_section_size",
+                self.max_field_section_size,
+            ),
+            (
+                QPACK_BLOCKED_STREAMS,
+                "settings_qpack_blocked_streams",
+                self.qpack_blocked_streams,
+            ),
+            (
+                ENABLE_CONNECT_PROTOCOL,
+                "settings_enable_connect_protocol",
+                u64::from(self.enable_connect_protocol),
+            ),
+        ]
+    }
+
+    /// The settings that differ from the defaults: identifier, name in qlog, and value.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (u64, &'static str, u64)> {
+        let defaults = Self::default().all();
+        let pairs = self.all().into_iter().zip(defaults);
+        pairs
+            .filter(|(own, default)| own != default)
+            .map(|(own, _)| own)
     }
 
     /// The encoding to be stored with a ticket, for [`Settings::from_bytes`] (RFC 9114 §7.2.4.2).

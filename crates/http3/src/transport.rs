@@ -7,6 +7,7 @@ use core::time::Duration;
 use lastbyte_quic::{
     Stage, Time,
     stream::{Priority, Progress, Read, ReadError, Source, StreamEvent, UnknownStream, WriteError},
+    trace::ApplicationFrame,
 };
 use lastbyte_wire::{Direction, StreamId, VarInt};
 
@@ -110,6 +111,16 @@ pub trait Transport {
 
     /// Closes the connection with an application error code.
     fn close(&mut self, now: Time, code: u64);
+
+    /// Whether frames are reported to [`Transport::trace_frame`].
+    fn is_traced(&self) -> bool {
+        false
+    }
+
+    /// Takes a frame for the trace of the connection.
+    fn trace_frame(&mut self, now: Time, frame: ApplicationFrame<'_>) {
+        let _ = (now, frame);
+    }
 }
 
 impl Transport for lastbyte_quic::Connection {
@@ -193,5 +204,13 @@ impl Transport for lastbyte_quic::Connection {
 
     fn close(&mut self, now: Time, code: u64) {
         self.close(now, code);
+    }
+
+    fn is_traced(&self) -> bool {
+        self.is_traced()
+    }
+
+    fn trace_frame(&mut self, now: Time, frame: ApplicationFrame<'_>) {
+        self.trace_frame(now, frame);
     }
 }

@@ -16,6 +16,8 @@ mod connections;
 mod handover;
 #[path = "serve/proxied.rs"]
 mod proxied;
+#[path = "serve/qlog.rs"]
+mod qlog;
 #[path = "serve/reload.rs"]
 mod reload;
 #[path = "serve/replay.rs"]

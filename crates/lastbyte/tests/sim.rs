@@ -764,12 +764,70 @@ fn every_example_of_the_help_runs() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(
         stderr(&output).matches("+ lastbyte sim ").count(),
-        8,
+        9,
         "{help}"
     );
 }
 
 /// All figures of a table over several runs are medians, as its heading says; JSON has each run.
+/// The arms have the same transfers; the table has those of all seeds, and the JSON output an object for each seed.
+#[test]
+fn arrivals_are_measured_by_size() {
+    let words = [
+        "--rate",
+        "20mbit",
+        "--rtt",
+        "40ms",
+        "--arm",
+        "cubic",
+        "--arm",
+        "bbr",
+        "--runs",
+        "2",
+        "--arrivals",
+        "50% of web for 30s",
+    ];
+    let output = sim(&words);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(table.contains("arrivals for 30s"), "{table}");
+    assert_eq!(table.matches("\ncubic  below 100kB").count(), 1, "{table}");
+    let rows = json(&words);
+    let named = rows
+        .iter()
+        .map(|row| (&row["arm"], &row["seed"], &row["open"]));
+    let named: Vec<String> = named
+        .map(|(arm, seed, open)| format!("{arm} {seed} {open}"))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            "\"cubic\" 1 0",
+            "\"cubic\" 2 0",
+            "\"bbr\" 1 0",
+            "\"bbr\" 2 0"
+        ]
+    );
+    assert_eq!(rows[0]["completed"], rows[2]["completed"]);
+    let class = &rows[0]["completion_times"][0];
+    assert_eq!(class["below_bytes"], 100_000);
+    assert!(class["slowdown_mean"].as_f64() >= Some(1.0), "{class}");
+    for (words, why) in [
+        (&["--arrivals", "50%"][..], "arrivals without sizes"),
+        (&["--arrivals", "5% of web now"], "`now` behind the sizes"),
+        (
+            &["--arrivals", "5% of web for 2000s"],
+            "at most the --time-limit",
+        ),
+        (
+            &["--arrivals", "5% of web", "--size", "1kB"],
+            "cannot be used with",
+        ),
+    ] {
+        check_failure(&sim(words), 2, why);
+    }
+}
+
 #[test]
 fn figures_of_several_runs_are_medians() {
     let arguments = command_line("--arm rapid-start --loss 2% --size 1MB --runs 5");

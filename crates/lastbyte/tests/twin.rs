@@ -104,15 +104,15 @@ fn what_has_no_twin_is_refused_with_the_reason() {
     // The picture is drawn without a twin.
     let page = fs::read_to_string(folder.join("client.html")).expect("a page");
     assert!(page.contains("Cannot tell where the twin parts"));
-    let (code, _, errors) = twin(&folder, &[&server, &client]);
+    let text = fs::read_to_string(folder.join(&server)).expect("a file");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+    write("untitled.sqlog", &text.replacen("bbr over", "ten over", 1));
+    let (code, _, errors) = twin(&folder, &[&server, "untitled.sqlog"]);
     assert_eq!(code, 2);
     assert!(
         errors.contains("--twin: 2 connections (expected one)"),
         "{errors}"
     );
-    let text = fs::read_to_string(folder.join(&server)).expect("a file");
-    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
-    write("untitled.sqlog", &text.replacen("bbr over", "ten over", 1));
     let (code, _, errors) = twin(&folder, &["untitled.sqlog"]);
     assert_eq!(code, 2);
     let expected =

@@ -330,6 +330,18 @@ impl Connection {
         self.tracer.set_listener(trace);
     }
 
+    /// Whether there is a listener for trace events.
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        self.tracer.is_listening()
+    }
+
+    /// Passes a frame of the application protocol to the listener for trace events.
+    pub fn trace_frame(&mut self, now: Time, frame: trace::ApplicationFrame<'_>) {
+        self.tracer
+            .event(now, &trace::Event::ApplicationFrame(frame));
+    }
+
     /// The session of the handshake: ALPN, server name, certificate.
     #[must_use]
     pub fn session(&self) -> &dyn Session {

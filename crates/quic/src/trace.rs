@@ -6,7 +6,9 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{Bandwidth, State, Time};
-use lastbyte_wire::{ConnectionId, packet::PacketType, transport_parameters::TransportParameters};
+use lastbyte_wire::{
+    ConnectionId, StreamId, packet::PacketType, transport_parameters::TransportParameters,
+};
 
 use crate::{NetworkPath, Stage, ack::Ecn, close::CloseReason, space::Space};
 
@@ -83,8 +85,27 @@ pub enum Event<'a> {
     },
     /// The state of a path changed.
     Path(NetworkPath, PathEvent),
+    /// The application protocol created or parsed a frame of its own, such as one of HTTP/3.
+    ApplicationFrame(ApplicationFrame<'a>),
     /// The connection is closing.
     Closed(CloseReason),
+}
+
+/// A frame of the application protocol, without its data.
+#[derive(Clone, Copy, Debug)]
+pub struct ApplicationFrame<'a> {
+    /// Its stream.
+    pub stream: StreamId,
+    /// Whether this endpoint created it; otherwise it parsed it.
+    pub is_local: bool,
+    /// The name of its type in qlog.
+    pub name: &'static str,
+    /// The length of its payload, in bytes.
+    pub len: u64,
+    /// Its integers, with their names in qlog.
+    pub values: &'a [(&'static str, u64)],
+    /// Its text, with its name: a priority, or the method or the status of a field section.
+    pub text: Option<(&'static str, &'a str)>,
 }
 
 /// A packet with its frames.

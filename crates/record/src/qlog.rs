@@ -1,7 +1,7 @@
 //! qlog: the events of a connection as one endpoint sees them, as a JSON text sequence (RFC 7464).
 //!
 //! Owns: names and fields of events, those of version 0.3, because tools do not follow the current drafts yet. Never: opens a
-//! file, or writes addresses, tokens or data.
+//! file, or writes addresses, tokens or data, or any header field of a message but `:method` and `:status`.
 //!
 //! Sources: the drafts of version 0.3, and the loader of qvis (72c8c4b).
 //!
@@ -21,7 +21,7 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_quic::{
     close::CloseReason,
     connection::Stage,
-    trace::{DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
+    trace::{ApplicationFrame, DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
 };
 use lastbyte_wire::{
     Side, frame::Frames, packet::PacketType, transport_parameters::TransportParameters,
@@ -135,6 +135,7 @@ impl<W: Write> Qlog<W> {
         let mut trace = object.object("trace");
         trace.object("vantage_point").text("type", vantage);
         let mut common = trace.object("common_fields");
+        common.array("protocol_type").text("QUIC").text("HTTP3");
         common
             .text("ODCID", &header.group_id)
             .text("group_id", &header.group_id)
@@ -295,6 +296,27 @@ impl<W: Write> Qlog<W> {
         });
     }
 
+    fn application_frame(&mut self, now: Time, frame: &ApplicationFrame<'_>) {
+        let (name, owner) = if frame.is_local {
+            (Name::Http3FrameCreated, "local")
+        } else {
+            (Name::Http3FrameParsed, "remote")
+        };
+        self.event(now, name, |data| {
+            data.integer("stream_id", frame.stream.get())
+                .integer("length", frame.len);
+            frames::write_application(frame, &mut data.object("frame"));
+        });
+        if frame.name == "settings" {
+            self.event(now, Name::Http3ParametersSet, |data| {
+                data.text("owner", owner);
+                for (name, value) in frame.values {
+                    data.integer(frames::parameter_name(name), *value);
+                }
+            });
+        }
+    }
+
     fn closed(&mut self, now: Time, reason: CloseReason) {
         self.event(now, Name::ConnectionClosed, |data| {
             let (owner, trigger) = match reason {
@@ -338,14 +360,19 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 packet_type,
                 len,
                 reason,
-            } => self.event(now, Name::PacketDropped, |data| {
-                if let Some(packet_type) = packet_type {
-                    data.object("header")
-                        .text("packet_type", packet_type_name(*packet_type));
-                }
-                data.object("raw").integer("length", *len as u64);
-                data.text("trigger", drop_trigger(*reason));
-            }),
+            } => {
+                let (name, trigger) = drop_trigger(*reason);
+                self.event(now, name, |data| {
+                    if let Some(packet_type) = packet_type {
+                        data.object("header")
+                            .text("packet_type", packet_type_name(*packet_type));
+                    }
+                    data.object("raw").integer("length", *len as u64);
+                    if let Some(trigger) = trigger {
+                        data.text("trigger", trigger);
+                    }
+                });
+            }
             Event::PacketLost {
                 space,
                 number,
@@ -391,7 +418,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 let key_type = key_type(side, PacketType::OneRtt);
                 self.event(now, Name::KeyUpdated, |data| {
                     data.text("key_type", key_type)
-                        .integer("key_phase", *generation)
+                        .integer("generation", *generation)
                         .text("trigger", "local_update");
                 });
             }
@@ -413,6 +440,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                     },
                 );
             }),
+            Event::ApplicationFrame(frame) => self.application_frame(now, frame),
             Event::Closed(reason) => self.closed(now, *reason),
             // The header has the IDs of the start. Acknowledgments are in the ACK frame; events added later have no name here yet.
             _ => {}
@@ -452,15 +480,18 @@ const fn key_type(side: Side, packet_type: PacketType) -> &'static str {
     }
 }
 
-const fn drop_trigger(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::Malformed => "invalid",
-        DropReason::NoKeys | DropReason::Buffered => "key_unavailable",
-        DropReason::DecryptionFailed => "decryption_failure",
+/// The event of a packet that is not processed now, and why; there is no name for an address that is not acceptable.
+const fn drop_trigger(reason: DropReason) -> (Name, Option<&'static str>) {
+    let trigger = match reason {
+        DropReason::Buffered => return (Name::PacketBuffered, Some("keys_unavailable")),
+        DropReason::Malformed => "header_parse_error",
+        DropReason::NoKeys => "key_unavailable",
+        DropReason::DecryptionFailed => "payload_decrypt_error",
         DropReason::Duplicate => "duplicate",
-        DropReason::UnknownPath => "genuine",
+        DropReason::UnknownPath => return (Name::PacketDropped, None),
         DropReason::Unexpected => "unexpected_packet",
-    }
+    };
+    (Name::PacketDropped, Some(trigger))
 }
 
 fn millis(span: Duration) -> f64 {

@@ -21,12 +21,14 @@
 //! | `qlog/connection.rs` | from events to an arm |
 //! | `qlog/anatomy.rs` | where the time went |
 //! | `qlog/numbers.rs` | what a connection log would have |
+//! | `qlog/pair.rs` | one-way delays, from the files of both ends |
 
 mod anatomy;
 mod connection;
 mod event;
 mod header;
 mod numbers;
+pub mod pair;
 mod records;
 
 use core::fmt;
@@ -42,6 +44,7 @@ pub use self::numbers::{Moment, Sender};
 use self::{
     connection::Connection,
     header::Header,
+    pair::End,
     records::{Broken, Framing, Source},
 };
 use crate::transfer::Arm;
@@ -58,6 +61,8 @@ pub struct Reading {
     pub arms: Vec<Arm>,
     /// What a connection log would have of each of them; `None` for a receiver.
     pub senders: Vec<Option<Sender>>,
+    /// What joins each of them with the file of the other end.
+    pub ends: Vec<End>,
     /// The title in the file. May be empty.
     pub title: String,
     /// The smallest round-trip time of all, in ms.
@@ -211,9 +216,10 @@ impl<R: Read> File<R> {
                 self.unread
             ));
         }
-        let (mut arms, mut senders) = (Vec::new(), Vec::new());
+        let (mut arms, mut senders, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let (mut refused, mut rtt_min) = (Vec::new(), None::<f64>);
-        for Reader { connection, .. } in self.connections {
+        for reader in self.connections {
+            let connection = reader.connection;
             if let Some(reason) = connection.refused() {
                 refused.push(reason);
                 continue;
@@ -226,9 +232,16 @@ impl<R: Read> File<R> {
                 .into_iter()
                 .flatten()
                 .reduce(f64::min);
-            let (arm, sender) = connection.finish(label);
+            let (arm, sender, end) = connection.finish(label);
             arms.push(arm);
             senders.push(sender);
+            let header = self.headers.get(reader.trace.saturating_sub(1));
+            let of_trace = || header.and_then(|header| header.group.clone());
+            ends.push(End {
+                group: reader.group.or_else(of_trace),
+                title: self.title.clone(),
+                ..end
+            });
         }
         if arms.is_empty() {
             let events = self.events;
@@ -251,6 +264,7 @@ impl<R: Read> File<R> {
         Ok(Reading {
             arms,
             senders,
+            ends,
             title: self.title,
             rtt_min,
             events: self.events,
@@ -334,8 +348,10 @@ impl<R: Read> File<R> {
                     self.source.value()?;
                 }
             }
-            if before.is_some_and(|before| before != *self.header()) {
-                self.is_late_header = true;
+            if let Some(mut before) = before {
+                // The ID of the connection does not change what events mean.
+                before.group.clone_from(&self.header().group);
+                self.is_late_header |= before != *self.header();
             }
         }
         Ok(())

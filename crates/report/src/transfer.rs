@@ -109,6 +109,10 @@ pub struct Arm {
     pub rtt: Vec<Point>,
     /// Smoothed round-trip time, in ms.
     pub rtt_smoothed: Vec<Point>,
+    /// One-way delays of packets from the server to the client, at the time of sending, in ms.
+    pub delay_down: Vec<Point>,
+    /// The same from the client to the server.
+    pub delay_up: Vec<Point>,
     /// Bytes acknowledged in a simulation of the same transfer.
     pub twin_acked: Vec<Point>,
     /// The congestion window in it, in bytes.

@@ -79,23 +79,46 @@ impl Arrivals {
     pub(crate) fn parse<'a>(
         words: &mut impl Iterator<Item = &'a str>,
     ) -> Result<Self, SettingError> {
-        const EXPECTED: &str = "`poisson:SPEC LOAD of SIZES`, such as `poisson:cubic 60% of web`";
+        const EXPECTED: &str = "`LOAD of SIZES`, such as `60% of web`";
         let load = words
             .next()
-            .ok_or_else(|| SettingError::of_value("`poisson` without a load", EXPECTED))?;
+            .ok_or_else(|| SettingError::of_value("arrivals without a load", EXPECTED))?;
         let share = units::probability(load)?;
         if share <= 0.0 {
             return Err(SettingError::of_value("a load of 0", "a share above 0"));
         }
         if words.next() != Some("of") {
-            return Err(SettingError::of_value("`poisson` without sizes", EXPECTED));
+            return Err(SettingError::of_value("arrivals without sizes", EXPECTED));
         }
         let sizes = match words.next() {
             Some("web") => Sizes::Web,
             Some(size) => Sizes::Fixed(units::bytes(size)?.max(1)),
-            None => return Err(SettingError::of_value("`poisson` without sizes", EXPECTED)),
+            None => return Err(SettingError::of_value("arrivals without sizes", EXPECTED)),
         };
         Ok(Self { load: share, sizes })
+    }
+
+    /// Parses `LOAD of SIZES for SPAN`: `60% of web for 120s`. The span is 60 s if it is absent.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SettingError`] for the first part that is invalid.
+    pub fn for_span(text: &str) -> Result<(Self, Duration), SettingError> {
+        let mut words = text.split_whitespace();
+        let arrivals = Self::parse(&mut words)?;
+        let rest: Vec<&str> = words.collect();
+        let span = match rest[..] {
+            [] => Duration::from_secs(60),
+            ["for", span] => units::span(span)?,
+            _ => Duration::ZERO,
+        };
+        if span.is_zero() {
+            return Err(SettingError::of_value(
+                format!("`{}` behind the sizes", rest.join(" ")),
+                "`for SPAN`, such as `for 120s`",
+            ));
+        }
+        Ok((arrivals, span))
     }
 
     /// The mean time between two arrivals on a bottleneck of this rate.

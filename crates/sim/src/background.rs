@@ -48,7 +48,7 @@ use lastbyte_quic::{
     space::Space,
 };
 use lastbyte_scenario::{Transport, arrivals::Sizes, cross::Pages};
-use lastbyte_units::{Direction, SplitMix64};
+use lastbyte_units::{Direction, Rate, SplitMix64};
 use lastbyte_wire::{Reader, StreamId, VarInt, Writer, frame::Frame, packet::PacketNumber};
 
 use crate::{
@@ -107,6 +107,8 @@ pub(crate) struct Plan {
     pub(crate) rtt: Duration,
     /// From the client's first datagram to the first data: the handshake, and the request of a download.
     pub(crate) handshake: Duration,
+    /// The way of the data without queues.
+    pub(crate) delay: Duration,
     pub(crate) kind: Kind,
     pub(crate) seed: u64,
 }
@@ -118,8 +120,17 @@ pub(crate) enum Kind {
     Endless,
     /// Consecutive ones of one size.
     Pages(Pages),
-    /// Transfers of these sizes that arrive at random, with this mean interval.
-    Arrivals(Sizes, Duration),
+    /// Transfers that arrive at random.
+    Arrivals {
+        /// Their sizes.
+        sizes: Sizes,
+        /// The mean interval.
+        interval: Duration,
+        /// The rate of the bottleneck.
+        rate: Rate,
+        /// None arrives from then on.
+        until: Option<Time>,
+    },
 }
 
 /// A source of transfers, with both ends of those that are not complete.
@@ -169,7 +180,7 @@ impl Background {
         match source.plan.kind {
             Kind::Endless => source.start(start, None),
             Kind::Pages(pages) => source.start(start, Some(pages.bytes)),
-            Kind::Arrivals(_, mean) => source.arrives_at = Some(start + source.interval(mean)),
+            Kind::Arrivals { .. } => source.next_arrival(start),
         }
         source
     }
@@ -191,10 +202,22 @@ impl Background {
         (self.random.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A random time to the next arrival.
-    fn interval(&mut self, mean: Duration) -> Duration {
-        let means = -(1.0 - self.unit()).ln();
-        Duration::try_from_secs_f64(mean.as_secs_f64() * means).unwrap_or(Duration::MAX)
+    /// Draws the time of the next arrival after one at `at`.
+    fn next_arrival(&mut self, at: Time) {
+        let Kind::Arrivals {
+            interval, until, ..
+        } = self.plan.kind
+        else {
+            return;
+        };
+        let seconds = -(1.0 - self.unit()).ln() * interval.as_secs_f64();
+        let next = at + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        self.arrives_at = Some(next).filter(|next| until.is_none_or(|until| *next < until));
+    }
+
+    /// Whether all arrivals have been and are complete, if they end at all.
+    pub(crate) fn is_over(&self) -> bool {
+        self.arrives_at.is_none() && self.transfers.is_empty()
     }
 
     /// The transfers that are complete, and the number of those that are not.
@@ -208,7 +231,7 @@ impl Background {
 
     /// Whether its transfers arrive at random.
     pub(crate) const fn is_open_loop(&self) -> bool {
-        matches!(self.plan.kind, Kind::Arrivals(..))
+        matches!(self.plan.kind, Kind::Arrivals { .. })
     }
 
     /// When [`Background::on_time`] must be called next.
@@ -224,9 +247,9 @@ impl Background {
 
     /// Handles the timers that have expired.
     pub(crate) fn on_time(&mut self, now: Time) {
-        if let Kind::Arrivals(sizes, mean) = self.plan.kind {
+        if let Kind::Arrivals { sizes, .. } = self.plan.kind {
             while let Some(at) = self.arrives_at.filter(|at| *at <= now) {
-                self.arrives_at = Some(at + self.interval(mean));
+                self.next_arrival(at);
                 if self.transfers.len() < OPEN_MAX {
                     let bytes = sizes.at(self.unit());
                     self.start(at, Some(bytes));
@@ -259,10 +282,15 @@ impl Background {
                 let has_arrived = transfer.receiver.in_order >= transfer.sender.data.end;
                 if has_arrived
                     && !core::mem::replace(&mut transfer.has_arrived, true)
-                    && let (Kind::Arrivals(..), Some(bytes)) = (self.plan.kind, transfer.bytes)
+                    && let (Kind::Arrivals { rate, .. }, Some(bytes)) =
+                        (self.plan.kind, transfer.bytes)
                 {
-                    let time = now.since(transfer.started_at);
-                    self.outcome.completions.push(Completion { bytes, time });
+                    let at_rate = rate.time_for(bytes);
+                    self.outcome.completions.push(Completion {
+                        bytes,
+                        time: now.since(transfer.started_at),
+                        alone: self.plan.handshake + self.plan.delay + at_rate,
+                    });
                 }
             }
             Content::Ack { frame, limit } => {
@@ -324,7 +352,7 @@ impl Background {
                     self.start(at, Some(pages.bytes));
                 }
             }
-            Kind::Arrivals(..) => self
+            Kind::Arrivals { .. } => self
                 .transfers
                 .retain(|_, transfer| !transfer.sender.is_done()),
         }

@@ -58,6 +58,8 @@ pub struct Completion {
     pub bytes: u64,
     /// The flow-completion time: from the client's first datagram, before the handshake, until all data had arrived.
     pub time: Duration,
+    /// What it takes over the empty path at least: the handshake, the way of the data, and its bytes at the rate of the bottleneck.
+    pub alone: Duration,
 }
 
 /// The result of a flow.

@@ -9,7 +9,7 @@ use lastbyte_quic::close::CloseReason;
 use lastbyte_record::json::Object;
 use lastbyte_scenario::Handshake;
 
-use crate::outcome::{ArrivalsOutcome, Outcome, Progress};
+use crate::outcome::{ArrivalsOutcome, Completion, Outcome, Progress};
 
 /// What a simulation is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct Row {
 }
 
 /// Flow-completion times of transfers of similar size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompletionTimes {
     /// The transfers are smaller than this, in bytes, and not in a class before; `None` for all others.
     pub below: Option<u64>,
@@ -101,12 +101,23 @@ pub struct CompletionTimes {
     pub p50: Duration,
     /// The 99th percentile: the smallest time that at least 99 % do not exceed.
     pub p99: Duration,
+    /// The mean slowdown: the time in relation to that of the empty path.
+    pub slowdown_mean: f64,
+    /// Its 99th percentile.
+    pub slowdown_p99: f64,
 }
 
 /// The limits of the classes: short transfers, and long ones.
 const SIZE_CLASSES: [Option<u64>; 3] = [Some(100_000), Some(1_000_000), None];
 
 impl CompletionTimes {
+    /// The class of sizes in words, such as `below 100kB`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let below = self.below.map(lastbyte_units::show_bytes);
+        below.map_or_else(|| "others".to_owned(), |below| format!("below {below}"))
+    }
+
     /// The times by size; classes without transfers are left out.
     #[must_use]
     pub fn by_size(arrivals: &ArrivalsOutcome) -> Vec<Self> {
@@ -115,13 +126,14 @@ impl CompletionTimes {
             let to = below.unwrap_or(u64::MAX);
             let of_class = arrivals.completions.iter();
             let of_class = of_class.filter(|one| (from..to).contains(&one.bytes));
-            let mut times: Vec<Duration> = of_class.map(|one| one.time).collect();
+            let slowdown = |one: &Completion| one.time.as_secs_f64() / one.alone.as_secs_f64();
+            let (mut times, mut slowdowns): (Vec<Duration>, Vec<f64>) =
+                of_class.map(|one| (one.time, slowdown(one))).unzip();
             from = to;
             times.sort_unstable();
-            let at = |share: usize| {
-                let rank = (times.len() * share).div_ceil(100).max(1);
-                times.get(rank - 1).copied()
-            };
+            slowdowns.sort_by(f64::total_cmp);
+            let rank = |share: usize| (times.len() * share).div_ceil(100).max(1) - 1;
+            let at = |share: usize| times.get(rank(share)).copied();
             let (p50, p99) = (at(50)?, at(99)?);
             Some(Self {
                 below: *below,
@@ -129,6 +141,8 @@ impl CompletionTimes {
                 mean: times.iter().sum::<Duration>() / u32::try_from(times.len()).ok()?,
                 p50,
                 p99,
+                slowdown_mean: slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
+                slowdown_p99: *slowdowns.get(rank(99))?,
             })
         });
         classes.collect()
@@ -270,26 +284,33 @@ impl Row {
         if !self.arrivals.is_empty() {
             let mut sources = object.array("arrivals");
             for arrivals in &self.arrivals {
-                let mut source = sources.object();
-                source
-                    .integer("completed", arrivals.completions.len() as u64)
-                    .integer("open", arrivals.open)
-                    .integer("refused", arrivals.refused);
-                let mut classes = source.array("completion_times");
-                for class in CompletionTimes::by_size(arrivals) {
-                    let mut one = classes.object();
-                    if let Some(below) = class.below {
-                        one.integer("below_bytes", below);
-                    }
-                    one.integer("count", class.count)
-                        .number("mean_ms", ms(Some(class.mean)), 6)
-                        .number("p50_ms", ms(Some(class.p50)), 6)
-                        .number("p99_ms", ms(Some(class.p99)), 6);
-                }
+                write_arrivals(arrivals, &mut sources.object());
             }
         }
         if let Some(failure) = &self.failure {
             object.text("failure", failure);
         }
+    }
+}
+
+/// Writes the members of the object of transfers that arrive at random: their number, and their times by size.
+pub fn write_arrivals(arrivals: &ArrivalsOutcome, object: &mut Object<'_>) {
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    object
+        .integer("completed", arrivals.completions.len() as u64)
+        .integer("open", arrivals.open)
+        .integer("refused", arrivals.refused);
+    let mut classes = object.array("completion_times");
+    for class in CompletionTimes::by_size(arrivals) {
+        let mut one = classes.object();
+        if let Some(below) = class.below {
+            one.integer("below_bytes", below);
+        }
+        one.integer("count", class.count)
+            .number("mean_ms", ms(class.mean), 6)
+            .number("p50_ms", ms(class.p50), 6)
+            .number("p99_ms", ms(class.p99), 6)
+            .number("slowdown_mean", class.slowdown_mean, 6)
+            .number("slowdown_p99", class.slowdown_p99, 6);
     }
 }

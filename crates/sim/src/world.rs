@@ -13,6 +13,7 @@ use lastbyte_wire::Side;
 
 use lastbyte_scenario::{
     FlowPlan, Handshake, Request, Scenario, SettingError, Transport,
+    arrivals::Arrivals,
     cross::{CrossKind, CrossTraffic},
 };
 use lastbyte_units::{Direction, SplitMix64};
@@ -55,8 +56,8 @@ use crate::{
 ///
 /// Returns an error if the scenario cannot be simulated. Failures of transfers are part of the outcome.
 pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Outcome, SimError> {
-    let first = scenario.flows.first().ok_or(SimError::NothingToDo)?;
-    let server = ServerSettings::of(&scenario.transport, &first.congestion);
+    let congestion = measured(scenario).ok_or(SimError::NothingToDo)?;
+    let server = ServerSettings::of(&scenario.transport, congestion);
     simulate_with(scenario, &server, listener)
 }
 
@@ -77,6 +78,36 @@ pub fn simulate_with(
     let mut world = World::new(scenario, server, listener)?;
     world.run()?;
     Ok(world.into_outcome())
+}
+
+/// The congestion control of what is measured: the flows, or without any, transfers that arrive at random until the horizon.
+fn measured(scenario: &Scenario) -> Option<&Spec> {
+    let arrivals = scenario.cross.iter().find_map(|cross| match &cross.kind {
+        CrossKind::Arrivals(congestion, _) => Some(congestion),
+        _ => None,
+    });
+    let flow = scenario.flows.first().map(|flow| &flow.congestion);
+    flow.or(arrivals.filter(|_| !scenario.horizon.is_zero()))
+}
+
+/// Transfers that arrive at random, measured ones until the horizon.
+fn arrivals_kind(
+    scenario: &Scenario,
+    direction: Direction,
+    arrivals: &Arrivals,
+) -> Result<background::Kind, SimError> {
+    let (_, bottleneck) = scenario.path.link(direction).bottleneck();
+    let rate = bottleneck.capacity.nominal().ok_or_else(|| {
+        let link = format!("the {} without a rate", direction.name());
+        SimError::Cross(SettingError::new("poisson", link, "a rate"))
+    })?;
+    let is_measured = scenario.flows.is_empty();
+    Ok(background::Kind::Arrivals {
+        sizes: arrivals.sizes,
+        interval: arrivals.interval(rate),
+        rate,
+        until: is_measured.then(|| Time::ZERO + scenario.horizon),
+    })
 }
 
 /// Turns between two questions to the listener whether the simulation goes on: a millisecond or two.
@@ -174,7 +205,9 @@ impl<'a, L: Listener> World<'a, L> {
                 return Err(SimError::DatagramSize(size));
             }
         }
-        if scenario.flows.is_empty() || scenario.flows.iter().any(|flow| flow.requests.is_empty()) {
+        if measured(scenario).is_none()
+            || scenario.flows.iter().any(|flow| flow.requests.is_empty())
+        {
             return Err(SimError::NothingToDo);
         }
         let link = |direction, config, stream| {
@@ -246,12 +279,7 @@ impl<'a, L: Listener> World<'a, L> {
                     world.add_background(cross, congestion, background::Kind::Pages(*pages))?;
                 }
                 CrossKind::Arrivals(congestion, arrivals) => {
-                    let (_, bottleneck) = scenario.path.link(cross.direction).bottleneck();
-                    let rate = bottleneck.capacity.nominal().ok_or_else(|| {
-                        let link = format!("the {} without a rate", cross.direction.name());
-                        SimError::Cross(SettingError::new("poisson", link, "a rate"))
-                    })?;
-                    let kind = background::Kind::Arrivals(arrivals.sizes, arrivals.interval(rate));
+                    let kind = arrivals_kind(scenario, cross.direction, arrivals)?;
                     world.add_background(cross, congestion, kind)?;
                 }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
@@ -292,6 +320,7 @@ impl<'a, L: Listener> World<'a, L> {
                 Direction::Up => rtt,
                 Direction::Down => rtt + rtt.saturating_sub(delay),
             },
+            delay,
             kind,
             seed: mix(
                 self.scenario.seed,
@@ -358,7 +387,11 @@ impl<'a, L: Listener> World<'a, L> {
         let limit = Time::ZERO + self.scenario.time_limit;
         let horizon = Time::ZERO + self.scenario.horizon;
         for turn in 0_u64.. {
-            if self.unfinished == 0 && self.now >= horizon {
+            let is_over = |one: &Background| !one.is_open_loop() || one.is_over();
+            if self.unfinished == 0
+                && self.now >= horizon
+                && (!self.scenario.flows.is_empty() || self.backgrounds.iter().all(is_over))
+            {
                 break;
             }
             if turn % CANCEL_TURNS == 0 && self.listener.is_cancelled() {

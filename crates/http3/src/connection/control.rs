@@ -9,6 +9,7 @@ use lastbyte_wire::{Direction, Reader, Side, StreamId};
 use super::{
     Connection,
     shared::{Shared, enough},
+    traced::TracedFrame,
 };
 use crate::{
     Code, ConnectionError, Event, Priority, Settings, Transport,
@@ -22,7 +23,7 @@ enum ControlFrame {
     GoAway(u64),
     Priority(StreamId, Priority),
     MaxPushId(u64),
-    CancelPush,
+    CancelPush(u64),
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +56,7 @@ impl ControlStream {
     /// Reads received bytes.
     pub(super) fn take(
         &mut self,
+        id: StreamId,
         bytes: &[u8],
         shared: &mut Shared,
     ) -> Result<(), ConnectionError> {
@@ -64,7 +66,7 @@ impl ControlStream {
                 let Some(header) = self.header.take(&mut rest) else {
                     return Ok(());
                 };
-                self.begin(header, shared)?;
+                self.begin(id, header, shared)?;
                 continue;
             };
             let len = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
@@ -81,13 +83,18 @@ impl ControlStream {
             self.frame = None;
             if frame_type.is_known() {
                 let payload = std::mem::take(&mut self.payload);
-                self.on_frame(frame_type, &payload, shared)?;
+                self.on_frame(id, frame_type, &payload, shared)?;
             }
         }
     }
 
     /// Whether a frame of this type and length is permitted now from this peer.
-    fn begin(&mut self, header: FrameHeader, shared: &mut Shared) -> Result<(), ConnectionError> {
+    fn begin(
+        &mut self,
+        id: StreamId,
+        header: FrameHeader,
+        shared: &mut Shared,
+    ) -> Result<(), ConnectionError> {
         let FrameHeader { frame_type, len } = header;
         let is_settings = frame_type == FrameType::SETTINGS;
         if !self.has_settings && !is_settings {
@@ -130,6 +137,7 @@ impl ControlStream {
             }
             _ => {
                 shared.on_unknown(len)?;
+                shared.trace(|| TracedFrame::parsed(id, frame_type, len));
                 u64::MAX
             }
         };
@@ -140,11 +148,12 @@ impl ControlStream {
 
     fn on_frame(
         &mut self,
+        id: StreamId,
         frame_type: FrameType,
         payload: &[u8],
         shared: &mut Shared,
     ) -> Result<(), ConnectionError> {
-        let frames = match frame_type {
+        let frame = match frame_type {
             FrameType::SETTINGS => {
                 let (settings, unknown) = Settings::decode(payload)?;
                 for _ in 0..unknown {
@@ -154,17 +163,25 @@ impl ControlStream {
             }
             FrameType::GOAWAY => ControlFrame::GoAway(integer(payload)?),
             FrameType::MAX_PUSH_ID => ControlFrame::MaxPushId(integer(payload)?),
-            FrameType::CANCEL_PUSH => {
-                integer(payload)?;
-                ControlFrame::CancelPush
-            }
+            FrameType::CANCEL_PUSH => ControlFrame::CancelPush(integer(payload)?),
             FrameType::PRIORITY_UPDATE_REQUEST => priority_update(payload)?,
             _ => {
                 // RFC 9218 §7.2: no push stream exists.
                 return Err(error(Code::ID_ERROR, "the priority of a push that is not"));
             }
         };
-        self.frames.push(frames);
+        shared.trace(|| {
+            let traced = TracedFrame::parsed(id, frame_type, payload.len() as u64);
+            match frame {
+                ControlFrame::Settings(settings) => traced.settings(&settings),
+                ControlFrame::GoAway(id) => traced.value("id", id),
+                ControlFrame::Priority(id, priority) => traced.priority(id, priority.to_string()),
+                ControlFrame::MaxPushId(id) | ControlFrame::CancelPush(id) => {
+                    traced.value("push_id", id)
+                }
+            }
+        });
+        self.frames.push(frame);
         Ok(())
     }
 }
@@ -211,7 +228,7 @@ impl Connection {
                 }
                 ControlFrame::MaxPushId(id) => self.on_max_push_id(id),
                 // §7.2.3: no push ID was promised by a server, or permitted by a client.
-                ControlFrame::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
+                ControlFrame::CancelPush(_) => Err(error(Code::ID_ERROR, "a push that is not")),
             };
             if let Err(error) = result {
                 self.fail(error);

@@ -6,7 +6,7 @@
 use lastbyte_quic::stream;
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
-use super::{Connection, shared::enough};
+use super::{Connection, shared::enough, traced::TracedFrame};
 use crate::{
     Code, Config, ConnectionError, Settings, Transport,
     frame::{FrameHeader, FrameType, reserved},
@@ -38,18 +38,7 @@ pub(super) struct OwnStreams {
 impl OwnStreams {
     pub(super) fn new(side: Side, config: &Config) -> Self {
         let mut outbox = Vec::with_capacity(SETTINGS_LEN);
-        let settings = Settings {
-            max_field_section_size: u64::from(config.field_section_size_max),
-            qpack_max_table_capacity: u64::from(config.qpack_table_capacity),
-            qpack_blocked_streams: u64::from(config.qpack_blocked_streams),
-            // Only a server announces it (RFC 9220 §3).
-            enable_connect_protocol: config.extended_connect && side == Side::Server,
-        };
-        let mut payload = Vec::with_capacity(SETTINGS_LEN);
-        let grease = config
-            .grease
-            .map(|seed| (reserved(seed >> 1), VarInt::saturating(seed & 0xff)));
-        settings.encode(grease, &mut payload);
+        let (_, payload) = own_settings(side, config);
         FrameHeader::put(FrameType::SETTINGS, payload.len() as u64, &mut outbox);
         outbox.extend_from_slice(&payload);
         if let Some(seed) = config.grease {
@@ -87,7 +76,7 @@ impl OwnStreams {
     }
 
     /// Appends a frame to the control stream.
-    pub(super) fn put_control(&mut self, frame_type: FrameType, payload: &[u8]) {
+    fn put_control(&mut self, frame_type: FrameType, payload: &[u8]) {
         FrameHeader::put(frame_type, payload.len() as u64, &mut self.outbox);
         self.outbox.extend_from_slice(payload);
     }
@@ -96,6 +85,23 @@ impl OwnStreams {
     pub(super) const fn control_waiting(&self) -> usize {
         self.outbox.len()
     }
+}
+
+/// The settings that an end announces, and the payload of their frame.
+fn own_settings(side: Side, config: &Config) -> (Settings, Vec<u8>) {
+    let settings = Settings {
+        max_field_section_size: u64::from(config.field_section_size_max),
+        qpack_max_table_capacity: u64::from(config.qpack_table_capacity),
+        qpack_blocked_streams: u64::from(config.qpack_blocked_streams),
+        // Only a server announces it (RFC 9220 §3).
+        enable_connect_protocol: config.extended_connect && side == Side::Server,
+    };
+    let mut payload = Vec::with_capacity(SETTINGS_LEN);
+    let grease = config
+        .grease
+        .map(|seed| (reserved(seed >> 1), VarInt::saturating(seed & 0xff)));
+    settings.encode(grease, &mut payload);
+    (settings, payload)
 }
 
 /// Opens a stream and writes its type.
@@ -124,7 +130,11 @@ impl Connection {
             return;
         }
         if self.own.control.is_none() {
+            if transport.is_traced() {
+                self.shared.traced.get_or_insert_default();
+            }
             self.own.control = open(transport, CONTROL);
+            self.trace_settings();
             pour(transport, self.own.control, &mut self.own.outbox);
         }
         if self.own.control.is_some() && self.own.encoder.is_none() {
@@ -133,6 +143,38 @@ impl Connection {
         if self.own.encoder.is_some() {
             self.own.decoder = open(transport, DECODER);
         }
+    }
+
+    /// Reports the frames with which our control stream starts.
+    fn trace_settings(&mut self) {
+        let (Some(id), Some(traced)) = (self.own.control, &mut self.shared.traced) else {
+            return;
+        };
+        let config = &self.shared.config;
+        let (settings, payload) = own_settings(self.shared.side, config);
+        let frame = TracedFrame::created(id, FrameType::SETTINGS, payload.len() as u64);
+        traced.push(frame.settings(&settings));
+        if let Some(seed) = config.grease {
+            let frame_type = FrameType(reserved(seed).get());
+            traced.push(TracedFrame::created(id, frame_type, 1));
+        }
+    }
+
+    /// Passes a frame to our control stream.
+    pub(super) fn send_control(
+        &mut self,
+        transport: &mut dyn Transport,
+        frame_type: FrameType,
+        payload: &[u8],
+        traced: impl FnOnce(TracedFrame) -> TracedFrame,
+    ) {
+        self.own.put_control(frame_type, payload);
+        if let Some(id) = self.own.control {
+            let len = payload.len() as u64;
+            self.shared
+                .trace(|| traced(TracedFrame::created(id, frame_type, len)));
+        }
+        self.flush(transport);
     }
 
     /// Passes pending data to the transport.

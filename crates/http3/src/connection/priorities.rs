@@ -50,10 +50,14 @@ impl Connection {
         if self.shared.side == Side::Client && self.own.control_waiting() < WAITING_MAX {
             let mut payload = Vec::new();
             put_varint(&mut payload, VarInt::from(id));
-            payload.extend_from_slice(priority.to_string().as_bytes());
-            self.own
-                .put_control(FrameType::PRIORITY_UPDATE_REQUEST, &payload);
-            self.flush(transport);
+            let text = priority.to_string();
+            payload.extend_from_slice(text.as_bytes());
+            self.send_control(
+                transport,
+                FrameType::PRIORITY_UPDATE_REQUEST,
+                &payload,
+                |frame| frame.priority(id, text),
+            );
         }
     }
 }

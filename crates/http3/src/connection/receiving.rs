@@ -5,7 +5,10 @@
 
 use lastbyte_wire::{Side, StreamId};
 
-use super::shared::{ReceiveError, Shared, TakeBody};
+use super::{
+    shared::{ReceiveError, Shared, TakeBody},
+    traced::TracedFrame,
+};
 use crate::{
     Code, ConnectionError, Event, Fields, Priority, StreamError,
     frame::{FrameHeader, FrameType, PartialHeader},
@@ -181,7 +184,7 @@ impl Receiving {
                 Inside::Blocked => break,
                 Inside::Between => {
                     if let Some(header) = self.header.take(&mut rest) {
-                        self.inside = self.begin_frame(header, shared)?;
+                        self.inside = self.begin_frame(id, header, shared)?;
                         self.end_of_empty_frame(id, shared)?;
                     }
                 }
@@ -230,6 +233,7 @@ impl Receiving {
     /// The state after a frame's header (§7).
     fn begin_frame(
         &self,
+        id: StreamId,
         header: FrameHeader,
         shared: &mut Shared,
     ) -> Result<Inside, ReceiveError> {
@@ -241,6 +245,7 @@ impl Receiving {
                     return Err(unexpected("DATA before a head, or behind trailers"));
                 }
                 shared.on_data_frame(header.len)?;
+                shared.trace(|| TracedFrame::parsed(id, FrameType::DATA, header.len));
                 Ok(Inside::Data(header.len))
             }
             FrameType::HEADERS => {
@@ -262,8 +267,9 @@ impl Receiving {
             frame_type if frame_type.is_known() => {
                 Err(unexpected("a frame that may not be on a request stream"))
             }
-            _ => {
+            frame_type => {
                 shared.on_unknown(header.len)?;
+                shared.trace(|| TracedFrame::parsed(id, frame_type, header.len));
                 Ok(Inside::Skipped(header.len))
             }
         }
@@ -330,7 +336,9 @@ impl Receiving {
             }
             Decoded::TooLarge => return Err(self.too_large(shared.side)),
         }
-        shared.statistics.sections_received += section.len() as u64;
+        let len = section.len() as u64;
+        shared.trace(|| TracedFrame::parsed(id, FrameType::HEADERS, len).head(&fields));
+        shared.statistics.sections_received += len;
         shared.statistics.text_received += fields.section_size();
         match (self.expects, shared.side) {
             (Expects::Head, Side::Server) => self.on_request(id, fields, shared),

@@ -11,6 +11,7 @@ use super::{
     Connection,
     receiving::{Expects, Receiving},
     request_stream::RequestStream,
+    traced::TracedFrame,
 };
 use crate::{
     Body, Code, Event, Fields, Request, RequestError, Response, SendError, Transport,
@@ -263,8 +264,10 @@ impl Connection {
         let len = self.section.len() as u64;
         FrameHeader::put(FrameType::HEADERS, len, &mut self.outgoing);
         self.outgoing.extend_from_slice(&self.section);
+        self.shared
+            .trace(|| TracedFrame::created(id, FrameType::HEADERS, len).head(fields));
         if let Some(len) = data_len.filter(|len| *len > 0) {
-            FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
+            self.outgoing_data(id, len);
         }
         self.shared.statistics.sections_sent += len;
         self.shared.statistics.text_sent += fields.section_size();
@@ -365,8 +368,14 @@ impl Connection {
         len: u64,
     ) -> Result<(), WriteError> {
         self.outgoing.clear();
-        FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
+        self.outgoing_data(id, len);
         transport.write(id, &self.outgoing).map(|_| ())
+    }
+
+    fn outgoing_data(&mut self, id: StreamId, len: u64) {
+        FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
+        self.shared
+            .trace(|| TracedFrame::created(id, FrameType::DATA, len));
     }
 
     /// Ends a message whose body was written.

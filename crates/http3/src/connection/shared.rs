@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lastbyte_quic::Time;
 use lastbyte_wire::Side;
 
-use super::Statistics;
+use super::{Statistics, traced::TracedFrame};
 use crate::{
     Code, Config, ConnectionError, Event, Fields, StreamError,
     allowance::Allowance,
@@ -90,6 +90,8 @@ pub(super) struct Shared {
     pub(super) events: VecDeque<Event>,
     pub(super) guard: Guard,
     pub(super) statistics: Statistics,
+    /// Frames to be reported, if the transport has a listener for them.
+    pub(super) traced: Option<Vec<TracedFrame>>,
     spare: Vec<Fields>,
 }
 
@@ -111,6 +113,7 @@ impl Shared {
                 encoder_bytes: Allowance::new(limits.encoder_bytes),
             },
             statistics: Statistics::default(),
+            traced: None,
             spare: Vec::new(),
             config: config.clone(),
         }
@@ -120,6 +123,14 @@ impl Shared {
         SectionLimits {
             size: u64::from(self.config.field_section_size_max),
             fields: usize::from(self.config.fields_max),
+        }
+    }
+
+    /// Keeps a frame for the next report, if there is a listener.
+    #[inline]
+    pub(super) fn trace(&mut self, frame: impl FnOnce() -> TracedFrame) {
+        if let Some(traced) = &mut self.traced {
+            traced.push(frame());
         }
     }
 

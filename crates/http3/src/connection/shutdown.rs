@@ -93,8 +93,9 @@ impl Connection {
         self.shutdown.said = Some(id);
         let mut payload = Vec::new();
         put_varint(&mut payload, VarInt::saturating(id));
-        self.own.put_control(FrameType::GOAWAY, &payload);
-        self.flush(transport);
+        self.send_control(transport, FrameType::GOAWAY, &payload, |frame| {
+            frame.value("id", id)
+        });
     }
 
     /// Sends a server's final GOAWAY when it is due.

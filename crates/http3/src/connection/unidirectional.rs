@@ -105,7 +105,7 @@ impl Connection {
                 return 0;
             }
             result = match which {
-                Use::Control => peer.control.take(bytes, shared),
+                Use::Control => peer.control.take(id, bytes, shared),
                 Use::Encoder => shared.on_encoder_stream(bytes),
                 Use::Decoder => encoder
                     .on_decoder_stream(bytes)

@@ -9,10 +9,15 @@ use lastbyte_http3::{Body, Code, Config, Connection, Event, Request, Response, T
 use lastbyte_quic::{
     Time,
     stream::{Priority, Progress, Read, ReadError, Source, StreamEvent, UnknownStream, WriteError},
+    trace::ApplicationFrame,
 };
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 const NOW: Time = Time::from_nanos(1);
+const URGENCY_5: lastbyte_http3::Priority = lastbyte_http3::Priority {
+    urgency: 5,
+    is_incremental: true,
+};
 
 /// One stream at one end.
 #[derive(Default)]
@@ -32,6 +37,8 @@ struct Memory {
     to_accept: VecDeque<StreamId>,
     events: VecDeque<StreamEvent>,
     closed_with: Option<u64>,
+    /// The frames reported, if they are asked for.
+    traced: Option<Vec<String>>,
 }
 
 impl Memory {
@@ -43,6 +50,7 @@ impl Memory {
             to_accept: VecDeque::new(),
             events: VecDeque::new(),
             closed_with: None,
+            traced: None,
         }
     }
 
@@ -176,6 +184,21 @@ impl Transport for Memory {
     fn close(&mut self, _: Time, code: u64) {
         self.closed_with = Some(code);
     }
+
+    fn is_traced(&self) -> bool {
+        self.traced.is_some()
+    }
+
+    fn trace_frame(&mut self, now: Time, frame: ApplicationFrame<'_>) {
+        assert_eq!(now, NOW);
+        let (stream, name, len) = (frame.stream.get(), frame.name, frame.len);
+        let way = if frame.is_local { ">" } else { "<" };
+        let text = format!(
+            "{way}{stream} {name} {len} {:?} {:?}",
+            frame.values, frame.text
+        );
+        self.traced.as_mut().expect("asked for").push(text);
+    }
 }
 
 /// Two ends of HTTP/3, and of the transport below.
@@ -249,6 +272,55 @@ fn a_request_and_its_response_need_no_quic() {
     assert_eq!(body, b"hello");
     let finished = http3.poll(transport, NOW);
     assert_eq!(finished, Some(Event::Finished { stream: asked }));
+}
+
+/// Frames with their lengths and the values of control frames; of fields, the method and the status alone.
+#[test]
+fn frames_are_reported_to_a_transport_that_is_traced() {
+    let mut pair = Pair::new();
+    pair.client.1.traced = Some(Vec::new());
+    pair.server.1.traced = Some(Vec::new());
+    pair.run(b"");
+    let request = Request::new("GET", "https", "example.com", "/private").with("cookie", "id=7");
+    let (http3, transport) = &mut pair.client;
+    let asked = http3
+        .request(transport, &request, Body::Empty)
+        .expect("permitted");
+    http3.prioritise(transport, asked, URGENCY_5);
+    pair.run(b"hello");
+    let (http3, transport) = &mut pair.server;
+    http3.shut_down(transport, NOW);
+    pair.run(b"");
+    let traced = |transport: &mut Memory| transport.traced.take().expect("set above");
+    let settings = r#"settings 12 [("settings_qpack_max_table_capacity", 4096), ("settings_max_field_section_size", 65536), ("settings_qpack_blocked_streams", 32)] None"#;
+    let settings = |way: &str| format!("{way} {settings}");
+    let reserved = |way: &str| format!(r#"{way} reserved 1 [("frame_type_value", 33)] None"#);
+    let of_client = [
+        settings(">2"),
+        reserved(">2"),
+        settings("<3"),
+        reserved("<3"),
+        r#">12 headers 18 [] Some((":method", "GET"))"#.to_owned(),
+        r#">2 priority_update 7 [("stream_id", 12)] Some(("priority_field_value", "u=5, i"))"#
+            .to_owned(),
+        r#"<12 headers 4 [] Some((":status", "200"))"#.to_owned(),
+        "<12 data 5 [] None".to_owned(),
+        r#"<3 goaway 8 [("id", 4611686018427387900)] None"#.to_owned(),
+    ];
+    assert_eq!(traced(&mut pair.client.1), of_client);
+    let of_server = [
+        settings(">3"),
+        reserved(">3"),
+        settings("<2"),
+        reserved("<2"),
+        r#"<2 priority_update 7 [("stream_id", 12)] Some(("priority_field_value", "u=5, i"))"#
+            .to_owned(),
+        r#"<12 headers 18 [] Some((":method", "GET"))"#.to_owned(),
+        r#">12 headers 4 [] Some((":status", "200"))"#.to_owned(),
+        ">12 data 5 [] None".to_owned(),
+        r#">3 goaway 8 [("id", 4611686018427387900)] None"#.to_owned(),
+    ];
+    assert_eq!(traced(&mut pair.server.1), of_server);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args, builder::ArgPredicate};
 use lastbyte_congestion::Registry;
 use lastbyte_report::{
-    qlog::{self, Sender},
+    qlog::{self, Sender, pair},
     transfer::{Arm, Guides, Picture},
 };
 
@@ -32,6 +32,8 @@ Examples:
   lastbyte plot connection.sqlog --title 'Berlin, LTE' -o berlin.svg
   # Two connections on the same axes, as a page and as an image.
   lastbyte plot cubic.qlog bbr.qlog -o both.html -o both.svg
+  # Both ends of one connection: the delay of each packet.
+  lastbyte plot client.sqlog server.sqlog
   # The same as a figure for a column of a paper.
   lastbyte plot cubic.qlog bbr.qlog --figure 3.33in -o both.pdf
   # Where the connection parts from a simulated one over a similar path.
@@ -92,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             all.add(file)?;
         }
     }
+    all.pair();
     if all.arms.len() > ARMS_MAX {
         return Err(Failure::Usage(format!(
             "{} connections (expected at most {ARMS_MAX})",
@@ -146,6 +149,7 @@ struct All {
     given: GivenFiles,
     arms: Vec<Arm>,
     senders: Vec<Option<Sender>>,
+    ends: Vec<pair::End>,
     title: String,
     names: Vec<PathBuf>,
     rtt: Option<f64>,
@@ -162,6 +166,7 @@ impl All {
         self.names.push(file.to_owned());
         self.arms.extend(reading.arms);
         self.senders.extend(reading.senders);
+        self.ends.extend(reading.ends);
         self.title = reading.title;
         self.events += reading.events;
         self.rtt = [self.rtt, reading.rtt_min]
@@ -177,9 +182,32 @@ impl All {
         Ok(())
     }
 
+    /// Draws the files of both ends of a connection as one, with the one-way delays.
+    fn pair(&mut self) {
+        let mut drawn = Vec::new();
+        for (first, second) in pair::pairs(&self.arms, &self.ends) {
+            let peer = self.arms[second].clone();
+            let (arm, ends) = (&mut self.arms[first], &self.ends);
+            let names = format!("`{}` and `{}`", arm.label, peer.label);
+            let smallest = pair::join(arm, &ends[first], &peer, &ends[second]);
+            self.notes.push(match smallest {
+                Some(ms) => format!("{names} are of one connection: their clocks are set so that the smallest one-way delays of both directions are equal, {ms:.2} ms"),
+                None => format!("{names} are of one connection, but no packets tell the time between their clocks"),
+            });
+            if smallest.is_some() {
+                drawn.push(second);
+            }
+        }
+        drawn.sort_unstable();
+        for index in drawn.into_iter().rev() {
+            self.arms.remove(index);
+            self.senders.remove(index);
+        }
+    }
+
     /// Adds a twin to the only connection, and prints what was found.
     fn twin(&mut self, arguments: &Arguments, registry: &Registry) -> Result<Found, Failure> {
-        let ([arm], [file]) = (&mut self.arms[..], &self.names[..]) else {
+        let ([arm], Some(file)) = (&mut self.arms[..], self.names.first()) else {
             return Err(Failure::Usage(format!(
                 "--twin: {} connections (expected one)",
                 self.arms.len()

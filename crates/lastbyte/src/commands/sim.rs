@@ -1,6 +1,7 @@
 //! `lastbyte sim`: transfers over a path, arm by arm.
 
 mod arguments;
+mod arrivals;
 pub(crate) mod plot;
 mod qlogs;
 mod table;
@@ -94,6 +95,9 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         warn_without_marks(&jobs);
     }
     let interrupt = Interrupt::listen();
+    if arguments.arrivals.is_some() {
+        return arrivals::run(arguments, &jobs, &interrupt);
+    }
     let qlog = arguments.qlog.as_deref();
     let qlog = qlog.map(|folder| (folder, arguments.force));
     let rows = rows(&jobs, qlog, arguments.jobs, &interrupt)?;
@@ -283,7 +287,18 @@ fn scenario(
     }
     let mut progress = arguments.progress.clone();
     progress.sort_unstable();
-    let flows = (0..arguments.flows).map(|flow| FlowPlan {
+    // Transfers that arrive at random take the place of flows.
+    let arrivals = arguments.arrivals.map(|(arrivals, span)| {
+        let kind = CrossKind::Arrivals(arm.spec.clone(), arrivals);
+        (CrossTraffic::from(kind), span)
+    });
+    let (arrivals, horizon) = arrivals.unzip();
+    let flows = if arrivals.is_some() {
+        0
+    } else {
+        arguments.flows
+    };
+    let flows = (0..flows).map(|flow| FlowPlan {
         congestion: arm.spec.clone(),
         start: arguments.stagger.saturating_mul(flow),
         rtt: arguments.rtt_of(flow),
@@ -296,7 +311,8 @@ fn scenario(
     Scenario {
         path,
         flows: flows.collect(),
-        cross: cross.to_vec(),
+        horizon: horizon.unwrap_or_default(),
+        cross: cross.iter().cloned().chain(arrivals).collect(),
         transport: Transport {
             handshake: label.handshake,
             saved_path: arguments.saved_window.map(|window| SavedPath {
@@ -320,7 +336,6 @@ fn scenario(
         },
         seed: label.seed,
         time_limit: arguments.time_limit,
-        horizon: Duration::ZERO,
     }
 }
 
@@ -372,6 +387,11 @@ fn print_rows(is_json: bool, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> 
     print(text)
 }
 
+fn interrupted() -> ExitCode {
+    notice("interrupted: the results above are partial");
+    ExitCode::from(130)
+}
+
 /// Warnings about settings and transfers that did not have the requested result.
 fn verdict(rows: &[Row], expected: usize, responses: usize) -> ExitCode {
     let is_complete = |row: &&Row| {
@@ -394,8 +414,7 @@ fn verdict(rows: &[Row], expected: usize, responses: usize) -> ExitCode {
         ));
     }
     if rows.len() < expected {
-        notice("interrupted: the results above are partial");
-        return ExitCode::from(130);
+        return interrupted();
     }
     if incomplete.is_empty() {
         ExitCode::SUCCESS

@@ -211,6 +211,15 @@ impl Serving {
         }
     }
 
+    /// Its resident memory, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.process.child.id());
+        let status = fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        kib.expect("VmRSS").parse::<u64>().expect("a number") << 10
+    }
+
     /// The files and sockets that it has open.
     pub(crate) fn descriptors(&self) -> Vec<PathBuf> {
         let path = format!("/proc/{}/fd", self.process.child.id());

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::{SocketAddr, TcpListener},
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -267,4 +268,81 @@ fn stalled_responses_of_an_upstream_server_use_bounded_memory() {
     serving.wait_for("lastbyte_buffered_bytes", |count| count == 0);
     drop(attack);
     assert_eq!(serving.end().0, 0);
+}
+
+/// An upstream server that accepts connections and reads nothing, with a small buffer of the kernel's. Returns its port, and the
+/// number of connections.
+fn deaf_upstream() -> (u16, Arc<AtomicUsize>) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    let socket = socket.expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small buffer");
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    socket.bind(&any.into()).expect("a port");
+    socket.listen(128).expect("a port");
+    let listener = TcpListener::from(socket);
+    let port = listener.local_addr().expect("an address").port();
+    let count = Arc::new(AtomicUsize::new(0));
+    let accepted = Arc::clone(&count);
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            kept.push(stream);
+            accepted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    (port, count)
+}
+
+/// 100 uploads of 20 MB on a connection each, none of which is read, and what docs/security.md states for a connection. What the kernel
+/// holds for the upstream server is not the process's.
+fn stalled_uploads_use_bounded_memory(version: &str, each: u64) {
+    let folder = folder(&format!("hostile-stalled-uploads-{version}"));
+    let body = fs::File::create(folder.join("body")).expect("room");
+    body.set_len(20_000_000).expect("room");
+    let (port, accepted) = deaf_upstream();
+    let proxy = format!("http://127.0.0.1:{port}");
+    let serving = Serving::start(&folder, &["--self-signed", "--proxy", &proxy]);
+    let before = serving.resident();
+    let url = serving.url("/");
+    let words = [
+        "bench", "-k", "--http", version, "-c", "100", "-n", "100", "-d", "body", &url,
+    ];
+    let mut uploading = crate::serving::command(&folder, &words);
+    let uploading = uploading.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut uploading = uploading.spawn().expect("the binary runs");
+    let began = std::time::Instant::now();
+    while accepted.load(Ordering::Relaxed) < 100 {
+        assert!(began.elapsed() < crate::serving::PATIENCE, "{accepted:?}");
+        thread::yield_now();
+    }
+    // Until nothing more arrives: what is buffered stays as it is.
+    let (mut buffered, mut same) = (0, 0);
+    while same < 50 {
+        let now = serving.metric("lastbyte_buffered_bytes");
+        same = if now == buffered && now > 0 {
+            same + 1
+        } else {
+            0
+        };
+        buffered = now;
+        assert!(began.elapsed() < crate::serving::PATIENCE, "{buffered}");
+    }
+    let used = serving.resident().saturating_sub(before);
+    uploading.kill().expect("it runs");
+    uploading.wait().expect("it ends");
+    assert!((6 << 20..=100 << 20).contains(&buffered), "{buffered}");
+    assert!((buffered..=100 * each).contains(&used), "{used}");
+    serving.kill();
+}
+
+#[test]
+fn stalled_uploads_over_http3_use_bounded_memory() {
+    // 3.6 MiB.
+    stalled_uploads_use_bounded_memory("3", (36 << 20) / 10);
+}
+
+#[test]
+fn stalled_uploads_over_http2_use_bounded_memory() {
+    // 1 MiB of bodies in transit, 1 MiB that was not read, room for a stream, and the state of a connection.
+    stalled_uploads_use_bounded_memory("2", (2 << 20) + (32 << 10) + (64 << 10));
 }

@@ -1,5 +1,6 @@
 //! Frames in qlog.
 
+use lastbyte_quic::trace::ApplicationFrame;
 use lastbyte_wire::{
     Direction, StreamId,
     frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Frame, NewConnectionId},
@@ -33,7 +34,7 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
         Frame::Padding(frame) => {
             object
                 .text("frame_type", "padding")
-                .integer("length", frame.len.get() as u64);
+                .integer("payload_length", frame.len.get() as u64);
         }
         Frame::Ping(_) => {
             object.text("frame_type", "ping");
@@ -54,8 +55,10 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
                 .integer("offset", frame.offset.get())
                 .integer("length", frame.data.len() as u64);
         }
-        Frame::NewToken(_) => {
+        Frame::NewToken(frame) => {
+            let len = frame.token().len() as u64;
             object.text("frame_type", "new_token");
+            object.object("token").integer("length", len);
         }
         Frame::Stream(frame) => {
             let len = frame.data.len() as u64;
@@ -112,6 +115,46 @@ pub(super) fn write(frame: &Frame<'_>, object: &mut Object<'_>) {
     }
 }
 
+/// Writes the members of a frame of HTTP/3.
+pub(super) fn write_application(frame: &ApplicationFrame<'_>, object: &mut Object<'_>) {
+    object.text("frame_type", frame.name);
+    match frame.name {
+        "headers" => {
+            let mut headers = object.array("headers");
+            if let Some((name, value)) = frame.text {
+                headers.object().text("name", name).text("value", value);
+            }
+        }
+        "settings" => {
+            let mut settings = object.array("settings");
+            for (name, value) in frame.values {
+                settings
+                    .object()
+                    .text("name", name)
+                    .integer("value", *value);
+            }
+        }
+        _ => {
+            for (name, value) in frame.values {
+                object.integer(name, *value);
+            }
+            if let Some((name, text)) = frame.text {
+                object.text(name, text);
+            }
+        }
+    }
+}
+
+/// The name of a setting of HTTP/3 as a parameter.
+pub(super) fn parameter_name(setting: &str) -> &str {
+    match setting {
+        "settings_qpack_max_table_capacity" => "max_table_capacity",
+        "settings_qpack_blocked_streams" => "blocked_streams_count",
+        "settings_enable_connect_protocol" => "extended_connect",
+        other => other.trim_start_matches("settings_"),
+    }
+}
+
 fn ack(frame: &Ack<'_>, object: &mut Object<'_>) {
     let delay = frame.delay().get() as f64 * ACK_DELAY_UNIT_MS;
     object
@@ -137,7 +180,7 @@ fn new_connection_id(frame: &NewConnectionId, object: &mut Object<'_>) {
         .text("frame_type", "new_connection_id")
         .integer("sequence_number", frame.sequence().get())
         .integer("retire_prior_to", frame.retire_prior_to().get())
-        .integer("connection_id_length", frame.connection_id().len() as u64);
+        .text("connection_id", &frame.connection_id().to_string());
 }
 
 fn connection_close(frame: &ConnectionClose<'_>, object: &mut Object<'_>) {

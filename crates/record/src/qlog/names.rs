@@ -10,6 +10,7 @@ pub(super) enum Name {
     PacketSent,
     PacketReceived,
     PacketDropped,
+    PacketBuffered,
     PacketLost,
     MetricsUpdated,
     CongestionStateUpdated,
@@ -21,6 +22,9 @@ pub(super) enum Name {
     MtuUpdated,
     MigrationStateUpdated,
     ParametersSet,
+    Http3FrameCreated,
+    Http3FrameParsed,
+    Http3ParametersSet,
 }
 
 impl Name {
@@ -29,6 +33,7 @@ impl Name {
             Self::PacketSent => "transport:packet_sent",
             Self::PacketReceived => "transport:packet_received",
             Self::PacketDropped => "transport:packet_dropped",
+            Self::PacketBuffered => "transport:packet_buffered",
             Self::PacketLost => "recovery:packet_lost",
             Self::MetricsUpdated => "recovery:metrics_updated",
             Self::CongestionStateUpdated => "recovery:congestion_state_updated",
@@ -40,6 +45,9 @@ impl Name {
             Self::MtuUpdated => "connectivity:mtu_updated",
             Self::MigrationStateUpdated => "connectivity:migration_state_updated",
             Self::ParametersSet => "transport:parameters_set",
+            Self::Http3FrameCreated => "http:frame_created",
+            Self::Http3FrameParsed => "http:frame_parsed",
+            Self::Http3ParametersSet => "http:parameters_set",
         }
     }
 }

@@ -90,6 +90,31 @@ fn written() -> String {
         };
         qlog.on_event(now(3500), &event);
     }
+    let frame = |name, values, text| {
+        Event::ApplicationFrame(ApplicationFrame {
+            stream: VarInt::from_u32(4).into(),
+            is_local: name != "goaway",
+            name,
+            len: 17,
+            values,
+            text,
+        })
+    };
+    let settings = [("settings_qpack_blocked_streams", 16)];
+    for event in [
+        frame("settings", &settings[..], None),
+        frame("headers", &[], Some((":status", "200"))),
+        frame("headers", &[], None),
+        frame("data", &[], None),
+        frame("goaway", &[("id", 8)], None),
+        frame(
+            "priority_update",
+            &[("stream_id", 4)],
+            Some(("priority_field_value", "u=5, i")),
+        ),
+    ] {
+        qlog.on_event(now(3800), &event);
+    }
     let application = CloseReason::PeerApplication { code: 0x100 };
     qlog.on_event(now(4000), &Event::Closed(application));
     qlog.on_event(now(4000), &Event::Closed(CloseReason::IdleTimeout));

@@ -19,6 +19,7 @@ use super::{
     },
     header::{Clock, Fields, Header},
     numbers::{Numbers, Progress, Sender},
+    pair::End,
 };
 use crate::{
     scale::Unit,
@@ -91,6 +92,7 @@ pub(super) struct Connection {
     first: u64,
     series: Series,
     numbers: Numbers,
+    end: End,
     state: Option<String>,
     recovery_since: Option<f64>,
     recovery: Vec<(f64, f64)>,
@@ -246,6 +248,7 @@ impl Connection {
         let Some(number) = application_number(data) else {
             return;
         };
+        self.end.sent.push(number, self.now);
         if has_data && self.sending.data() == limits.data {
             self.anatomy.on_resent(number);
         }
@@ -386,6 +389,9 @@ impl Connection {
             .arrived
             .push(self.now, self.received_bytes as f64);
         let is_application = is_application(data);
+        if let Some(number) = application_number(data) {
+            self.end.received.push(number, self.now);
+        }
         for frame in frames(data) {
             let kind = frame_type(frame);
             self.numbers.ack_frames += u64::from(kind == "ack");
@@ -735,8 +741,8 @@ impl Connection {
         notes
     }
 
-    /// The arm of a connection that is not refused, and its sender if that is the endpoint of the file.
-    pub(super) fn finish(mut self, label: &str) -> (Arm, Option<Sender>) {
+    /// The arm of a connection that is not refused, its sender if that is the endpoint of the file, and what joins it with the other end.
+    pub(super) fn finish(mut self, label: &str) -> (Arm, Option<Sender>, End) {
         if let Some(since) = self.recovery_since.take() {
             self.end_recovery(since);
         }
@@ -790,7 +796,11 @@ impl Connection {
         arm.rtt_smoothed = series.rtt_smoothed.finish();
         let now = self.now;
         arm.rtt_smoothed.retain(|point| point.value <= now + 1.0);
-        (arm, sender)
+        let end = End {
+            is_client: self.header.is_client(),
+            ..self.end
+        };
+        (arm, sender, end)
     }
 
     /// Whether more is received than sent: of bytes, or of packets if those have no sizes.

@@ -21,6 +21,8 @@ pub(super) struct Header {
     end: Option<String>,
     /// The endpoint whose packets count as sent, if the view is that of the network.
     flow: Option<String>,
+    /// The ID of the connection, unless events have it.
+    pub(super) group: Option<String>,
     times: Times,
     /// Times are in microseconds.
     has_micros: bool,
@@ -93,6 +95,8 @@ impl Header {
                 self.flow = text("flow").map(str::to_ascii_lowercase);
             }
             "common_fields" | "configuration" => {
+                let group = text("group_id").or_else(|| text("ODCID"));
+                self.group = group.map(str::to_owned).or_else(|| self.group.take());
                 match text("time_units") {
                     None => {}
                     Some("us") => self.has_micros = true,

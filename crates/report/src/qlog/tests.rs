@@ -7,6 +7,7 @@ use crate::transfer::{Point, bounded::Bounded};
 
 mod flow;
 mod foreign;
+mod pair;
 
 fn ok(text: &str) -> Reading {
     read(text.as_bytes(), "x").expect("a picture")

@@ -1020,6 +1020,8 @@
     pacing: "pacing rate",
     rtt: "round trip",
     rtt_smoothed: "round trip, smoothed",
+    delay_up: "delay to the server",
+    delay_down: "delay to the client",
   };
   /**
    * Shows the tooltip beside the pointer.

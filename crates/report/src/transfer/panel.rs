@@ -132,6 +132,16 @@ pub(super) const ROWS: &[Row] = &[
             series!(twin_rtt, "twin: smoothed", Dashed, 0x00_9e73, false),
         ],
     },
+    Row {
+        key: "delay",
+        title: "One-way delay",
+        unit: Unit::Milliseconds,
+        height: 100.0,
+        series: &[
+            series!(delay_up, "to the server", Dots, 0xe6_9f00, false),
+            series!(delay_down, "to the client", Dots, 0x00_5fa8, true),
+        ],
+    },
 ];
 
 /// All series of all rows.

@@ -35,6 +35,8 @@ fn full(label: &str, count: u32, ms: f64) -> Arm {
         pacing: line(8e7, 0.0),
         rtt: line(90.0, 0.0),
         rtt_smoothed: line(80.0, 0.0),
+        delay_down: Vec::new(),
+        delay_up: Vec::new(),
         twin_acked: Vec::new(),
         twin_window: Vec::new(),
         twin_rtt: Vec::new(),

@@ -295,6 +295,52 @@ fn completion_times_of_random_arrivals_grow_with_their_size() {
     assert_eq!(all, outcome.arrivals[0].completions.len() as u64);
 }
 
+/// Without flows, transfers that arrive at random are what is measured: until the horizon, and all of them to their ends.
+#[test]
+fn measured_arrivals_end_when_all_are_complete() {
+    let of = |spec: &str, horizon: u64| {
+        let mut scenario = transfer(bottleneck(50, 20, 50), "cubic", 1);
+        scenario.flows.clear();
+        scenario.cross = vec![traffic(&format!("poisson:{spec} 60% of web"))];
+        scenario.horizon = Duration::from_secs(horizon);
+        scenario
+    };
+    let outcome = run(&of("cubic", 60));
+    let arrivals = &outcome.arrivals[0];
+    assert_eq!((arrivals.open, arrivals.refused), (0, 0));
+    assert!(outcome.ended_at > Time::ZERO + Duration::from_secs(50));
+    // A mean of 132 transfers of 1.7 MB.
+    let count = arrivals.completions.len();
+    assert!((90..180).contains(&count), "{count}");
+    // The empty path: the handshake, the request, and its bytes at 50 Mb/s.
+    for one in &arrivals.completions {
+        let at_rate = Duration::from_nanos(one.bytes * 160);
+        assert_eq!(one.alone, Duration::from_millis(40) + at_rate);
+        assert!(one.time >= one.alone, "{one:?}");
+    }
+    let classes = CompletionTimes::by_size(arrivals);
+    assert!(
+        classes
+            .iter()
+            .all(|one| 1.0 <= one.slowdown_mean && one.slowdown_mean <= one.slowdown_p99)
+    );
+    // Another congestion control has the same arrivals.
+    let sizes = |outcome: &Outcome| {
+        let mut sizes: Vec<u64> = outcome.arrivals[0]
+            .completions
+            .iter()
+            .map(|one| one.bytes)
+            .collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    assert_eq!(sizes(&run(&of("bbr", 60))), sizes(&outcome));
+    assert!(matches!(
+        simulate(&of("cubic", 0), &mut ()),
+        Err(SimError::NothingToDo)
+    ));
+}
+
 #[test]
 fn random_arrivals_need_a_rate_to_offer_a_share_of() {
     let mut path = bottleneck(20, 40, 50);

@@ -5,7 +5,8 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, builder::ArgPredicate};
 use lastbyte_congestion::Registry;
 use lastbyte_scenario::{
-    Arm, ClientAcks, CrossTraffic, Handshake, SettingError, workload::PARALLEL_MAX,
+    Arm, ClientAcks, CrossTraffic, Handshake, SettingError, arrivals::Arrivals,
+    workload::PARALLEL_MAX,
 };
 use lastbyte_units as units;
 
@@ -35,6 +36,9 @@ Examples:
   # Round trips until the first byte (column TTFB RTT): 2, 2 and 1.
   lastbyte sim --rate 10Gb/s --rtt 200ms --arm rapid-start --size 20kB \\
     --handshake full,resumed,0rtt --tls
+  # Flow-completion times by size, under an open-loop load of 60 %.
+  lastbyte sim --rate 50mbit --rtt 40ms --arm cubic --arm bbr \\
+    --arrivals '60% of web for 120s'
   # All events of both ends, for qvis, jq and `lastbyte plot`.
   lastbyte sim --arm rapid-start --qlog qlogs/
 
@@ -87,6 +91,22 @@ pub(crate) struct Arguments {
     /// Round-trip times of the flows, in turn, if longer than the path's
     #[arg(long, value_name = "SPAN,…", value_delimiter = ',', value_parser = units::span, help_heading = "Transfer")]
     pub(crate) flow_rtt: Vec<Duration>,
+    /// Measure transfers that arrive at random: 60% of web for 120s
+    ///
+    /// Each arm has transfers that arrive as a Poisson process, however long those before take, each on a new connection. LOAD is the
+    /// share of the bottleneck's rate that they offer. SIZES is one size, or web: those of web search. SPAN is the time in which they
+    /// arrive [default: 60s]. The table has flow-completion times by size (docs/sim.md).
+    #[arg(
+        long,
+        value_name = "LOAD of SIZES for SPAN",
+        value_parser = Arrivals::for_span,
+        help_heading = "Transfer",
+        conflicts_with_all = [
+            "size", "progress", "requests", "parallel", "pause", "upload", "flows", "stagger", "flow_rtt", "serve_config",
+            "handshake", "saved_window", "tls", "plot", "figure", "qlog",
+        ]
+    )]
+    pub(crate) arrivals: Option<(Arrivals, Duration)>,
     /// Cross traffic: a spec (endless flow), pages or cbr:RATE; repeatable
     ///
     /// cubic is an endless flow. "pages:cubic 300kB 2s" are transfers of 300 kB, each on a new connection, at most one every
@@ -150,7 +170,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = values::size::<u64>(1..=1 << 40), conflicts_with = "upload", help_heading = "Endpoints")]
     pub(crate) window: u64,
     /// Length of the server's certificate chain
-    #[arg(long, value_name = "BYTES", default_value = "2400", value_parser = values::size::<u16>(0..=65_535), help_heading = "Endpoints")]
+    #[arg(long, hide = true, value_name = "BYTES", default_value = "2400", value_parser = values::size::<u16>(0..=65_535))]
     pub(crate) certificate_chain: u16,
 
     /// Random seed
@@ -251,6 +271,15 @@ impl Arguments {
         if !self.stagger.is_zero() && self.flows == 1 {
             return Err(SettingError::reason(
                 "--stagger requires --flows with 2 or more",
+            ));
+        }
+        if let Some((_, span)) = self.arrivals
+            && span > self.time_limit
+        {
+            return Err(SettingError::new(
+                "--arrivals",
+                format!("for {}", units::show_span(span)),
+                "at most the --time-limit",
             ));
         }
         if self.seed + u64::from(self.runs) > units::SEED_END {

@@ -61,14 +61,11 @@ fn completions(rows: &[Row]) -> String {
                 "arrivals beside {arm}, seed {seed}: {done} complete, {open} open, {refused} refused"
             );
             for class in CompletionTimes::by_size(arrivals) {
-                let below = class.below.map_or_else(
-                    || "others".to_owned(),
-                    |below| format!("below {}", units::show_bytes(below)),
-                );
                 let [mean, p50, p99] = [class.mean, class.p50, class.p99].map(ms);
                 let _ = writeln!(
                     text,
-                    "  {below}: {} transfers, mean {mean:.1} ms, p50 {p50:.1} ms, p99 {p99:.1} ms",
+                    "  {}: {} transfers, mean {mean:.1} ms, p50 {p50:.1} ms, p99 {p99:.1} ms",
+                    class.name(),
                     class.count
                 );
             }

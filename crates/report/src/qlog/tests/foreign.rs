@@ -450,6 +450,7 @@ fn connections_are_not_mixed() {
                 notes: Vec::new(),
                 trouble: None,
                 senders: Vec::new(),
+                ends: Vec::new(),
                 title: String::new(),
                 ..reading
             });
