@@ -83,7 +83,6 @@ impl Counter {
     ];
 
     /// Name and labels in metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::FromClients => "lastbyte_lb_received_datagrams_total{from=\"clients\"}",
@@ -131,7 +130,6 @@ impl Counts {
     }
 
     /// The value of a counter.
-    #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
         let value = self.values.get(counter as usize);
         value.map_or(0, |value| value.load(Ordering::Relaxed))

@@ -148,7 +148,6 @@ impl Fleet {
 }
 
 /// A server ID as it is encoded in connection IDs; `None` if it does not fit into `len` bytes.
-#[must_use]
 pub fn server_id_bytes(id: u64, len: usize) -> Option<Vec<u8>> {
     let bytes = id.to_be_bytes();
     let mut padded = vec![0; len.saturating_sub(bytes.len())];
@@ -158,7 +157,6 @@ pub fn server_id_bytes(id: u64, len: usize) -> Option<Vec<u8>> {
 }
 
 /// The number of an encoded server ID; `None` if it exceeds 64 bits.
-#[must_use]
 pub fn server_id_number(bytes: &[u8]) -> Option<u64> {
     let (leading, rest) = bytes.split_at(bytes.len().saturating_sub(8));
     let number = |number: u64, byte: &u8| number << 8 | u64::from(*byte);

@@ -256,19 +256,16 @@ impl<T> Flows<T> {
     }
 
     /// The number of flows.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.open
     }
 
     /// Whether there are no flows.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.open == 0
     }
 
     /// The flow of these addresses.
-    #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
         let mut next = *self.buckets.get(self.bucket(key))?;
         while let Some(at) = next {
@@ -282,21 +279,18 @@ impl<T> Flows<T> {
     }
 
     /// The value of a flow, and its addresses.
-    #[must_use]
     pub fn get(&self, index: FlowIndex) -> Option<(&FlowKey, &T)> {
         let entry = self.entries.get(index)?;
         entry.value.as_ref().map(|value| (&entry.key, value))
     }
 
     /// Whether the client has proven that it receives at its address.
-    #[must_use]
     pub fn is_proven(&self, index: FlowIndex) -> bool {
         let entry = self.entries.get(index);
         entry.is_some_and(|entry| entry.state == State::Proven)
     }
 
     /// Whether a server has sent this connection ID to the client, which is not proven yet.
-    #[must_use]
     pub fn is_offered(&self, index: FlowIndex, id: &[u8]) -> bool {
         let entry = self.entries.get(index);
         entry.is_some_and(|entry| !id.is_empty() && entry.offered.as_slice() == id)
@@ -311,7 +305,6 @@ impl<T> Flows<T> {
 
     /// Whether clients should prove their address first: [`Self::is_half_used`], flows that are not proven take a quarter of
     /// the table, or the table is full.
-    #[must_use]
     pub fn is_under_load(&self, now: Time) -> bool {
         self.is_half_used(now)
             || self.list(State::Unproven).len >= self.quarter()
@@ -319,14 +312,12 @@ impl<T> Flows<T> {
     }
 
     /// Whether less than half of the new flows that may arrive at once is left.
-    #[must_use]
     pub fn is_half_used(&self, now: Time) -> bool {
         !self.rate.has(now, SECOND)
     }
 
     /// The server ID to which the previous unroutable packet of this flow was forwarded, if it had the same connection
     /// ID.
-    #[must_use]
     pub fn unroutable(&self, index: FlowIndex, id_hash: u64) -> Option<u64> {
         let (hash, server) = self.entries.get(index)?.unroutable?;
         (hash == id_hash).then_some(server)

@@ -154,7 +154,6 @@ impl Forwarder {
     }
 
     /// The address it listens on.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -180,7 +179,6 @@ impl Forwarder {
     }
 
     /// The current table, and the number of datagrams sent to each of its servers.
-    #[must_use]
     pub fn sent(&self) -> (Arc<Table>, Vec<u64>) {
         let published = self.shared.published();
         let sent = published.sent.iter();
@@ -189,14 +187,12 @@ impl Forwarder {
     }
 
     /// The sum of a counter over all threads.
-    #[must_use]
     pub fn count(&self, counter: Counter) -> u64 {
         let counts = self.shared.counts.iter();
         counts.map(|counts| counts.get(counter)).sum()
     }
 
     /// Whether a thread ended because of an error, which [`stop`](Self::stop) returns.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }

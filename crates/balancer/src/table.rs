@@ -95,7 +95,6 @@ impl Table {
     }
 
     /// The destination of a packet; `None` if it is too short to be one.
-    #[must_use]
     pub fn route<'a>(&self, packet: &'a [u8]) -> Option<Route<'a>> {
         let (is_long, id) = match Invariant::decode(packet).ok()? {
             Invariant::Long(long) => (true, long.destination),
@@ -113,7 +112,6 @@ impl Table {
 
     /// Whether two packets with short headers have the same connection ID of a known configuration, and therefore the
     /// same route. This costs less than to decode both.
-    #[must_use]
     pub fn is_same_destination(&self, one: &[u8], other: &[u8]) -> bool {
         let (Some([first, id, ..]), Some(second)) = (one.get(..), other.first()) else {
             return false;
@@ -128,7 +126,6 @@ impl Table {
     }
 
     /// The server that issued a connection ID. For a short header, `id` may have further bytes.
-    #[must_use]
     pub fn by_connection_id(&self, id: &[u8]) -> Option<ServerIndex> {
         let rotation = id.first()? >> 5;
         let codec = self.codecs.get(usize::from(rotation))?.as_ref()?;
@@ -137,14 +134,12 @@ impl Table {
     }
 
     /// The server with this ID.
-    #[must_use]
     pub fn by_server_id(&self, id: u64) -> Option<ServerIndex> {
         let at = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         self.by_id.get(at).map(|(_, index)| *index)
     }
 
     /// The server that the consistent hash selects for these addresses. `None` if no server takes new connections.
-    #[must_use]
     pub fn by_addresses(&self, client: SocketAddr, local: SocketAddr) -> Option<ServerIndex> {
         let mut bytes = [0; 36];
         let (of_client, of_local) = bytes.split_at_mut(18);
@@ -155,37 +150,31 @@ impl Table {
     }
 
     /// A hash of a connection ID that clients cannot predict.
-    #[must_use]
     pub fn id_hash(&self, id: &[u8]) -> u64 {
         SipHash::from_bytes(&self.hash_key).hash_2_4(id)
     }
 
     /// A server.
-    #[must_use]
     pub fn server(&self, index: ServerIndex) -> Option<&Server> {
         self.servers.get(index)
     }
 
     /// All servers, in the order of the fleet.
-    #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
     /// The secrets of Retry tokens. Empty if balancers send no Retry packets.
-    #[must_use]
     pub fn retry_secrets(&self) -> &[[u8; TokenKeys::SECRET_LEN]] {
         self.retry.as_ref().map_or(&[], |retry| &retry.secrets)
     }
 
     /// Whether a server has this address.
-    #[must_use]
     pub fn has_address(&self, address: SocketAddr) -> bool {
         self.addresses.binary_search(&address).is_ok()
     }
 
     /// The share of new connections that a server gets, in 65,536ths.
-    #[must_use]
     pub fn share(&self, index: ServerIndex) -> usize {
         let slots = self.slots.iter();
         slots.filter(|slot| usize::from(**slot) == index).count()

@@ -74,7 +74,6 @@ impl AltSvc {
     }
 
     /// Whether the cache is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
     }

@@ -43,7 +43,6 @@ impl Upload {
     }
 
     /// The length in bytes, if known.
-    #[must_use]
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::Source(source) => Some(source.len()),
@@ -52,7 +51,6 @@ impl Upload {
     }
 
     /// Whether the upload is known to be empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }

@@ -19,7 +19,6 @@ pub enum Version {
 
 impl Version {
     /// The version number in the format of curl's `%{http_version}`.
-    #[must_use]
     pub const fn number(self) -> &'static str {
         match self {
             Self::Http10 => "1.0",
@@ -49,7 +48,6 @@ pub struct Head<'a> {
 
 impl Head<'_> {
     /// The status line of HTTP/1 (RFC 9112 §4), in the format that curl prints for all versions.
-    #[must_use]
     pub fn status_line(&self) -> String {
         let (version, status) = (self.version, self.response.status());
         format!("{version} {status} {}", self.reason)
@@ -57,7 +55,6 @@ impl Head<'_> {
 
     /// The value of a list field: the values of all its lines, separated by commas (RFC 9110 §5.3). Octets that are not UTF-8
     /// are replaced.
-    #[must_use]
     pub fn list(&self, name: &str) -> Option<String> {
         let lines = self.response.fields().iter();
         let lines = lines.filter(|line| line.name == name);
@@ -68,7 +65,6 @@ impl Head<'_> {
     }
 
     /// The value of a field that has one line, if it is valid UTF-8.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         core::str::from_utf8(self.response.fields().get(name)?).ok()
     }

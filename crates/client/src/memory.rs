@@ -66,7 +66,6 @@ impl Memory {
     }
 
     /// The known alternative services.
-    #[must_use]
     pub fn alternatives(&self) -> AltSvc {
         self.alt_svc().clone()
     }

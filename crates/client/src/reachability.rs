@@ -47,7 +47,6 @@ impl ReachabilityProbe {
     }
 
     /// The ICMP error, if one has been received.
-    #[must_use]
     pub fn answer(&self) -> Option<io::Error> {
         let answer = self.0.recv(&mut [0; 1]).err()?;
         (answer.kind() != io::ErrorKind::WouldBlock).then_some(answer)

@@ -59,7 +59,6 @@ pub struct ConnectTo {
 }
 
 /// The host and port to connect to for an origin: those of the first rule that matches, or its own.
-#[must_use]
 pub fn connect_target(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
     let mut target = origin.clone();
     let matches = |it: &&ConnectTo| {

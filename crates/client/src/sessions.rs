@@ -99,7 +99,6 @@ impl SessionFile {
     }
 
     /// The memory whose sessions are taken from the file.
-    #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }

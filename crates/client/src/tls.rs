@@ -56,7 +56,6 @@ impl Tls {
     }
 
     /// A configuration for TCP that resumes sessions as given, with the ALPN protocols of these versions.
-    #[must_use]
     pub fn tcp(&self, versions: Versions, resumption: Resumption) -> Arc<rustls::ClientConfig> {
         let mut config = self.configurations.tcp.clone();
         config.alpn_protocols = versions.alpn();
@@ -65,7 +64,6 @@ impl Tls {
     }
 
     /// Why a QUIC handshake failed: the verifier's reason, if it rejected the certificate.
-    #[must_use]
     pub fn quic_failure(&self, close: Option<CloseReason>, phrase: &str) -> Failure {
         link::handshake_failure(
             close,
@@ -76,13 +74,11 @@ impl Tls {
     }
 
     /// Why an established QUIC connection ended.
-    #[must_use]
     pub fn close_reason(close: Option<CloseReason>, phrase: &str) -> String {
         link::reason(close, phrase)
     }
 
     /// Why a TLS handshake over TCP failed.
-    #[must_use]
     pub fn tcp_failure(error: &io::Error) -> Failure {
         tcp::tls_failure(error)
     }

@@ -18,7 +18,6 @@ pub enum Scheme {
 
 impl Scheme {
     /// The name of the scheme, in lower case.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Https => "https",
@@ -27,7 +26,6 @@ impl Scheme {
     }
 
     /// The default port.
-    #[must_use]
     pub const fn port(self) -> u16 {
         match self {
             Self::Https => 443,
@@ -49,7 +47,6 @@ pub struct Origin {
 
 impl Origin {
     /// The host and, unless it is the default port of the scheme, the port; as in `:authority` (RFC 9114 §4.3.1).
-    #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') {
             format!("[{}]", self.host)
@@ -107,19 +104,16 @@ pub enum UrlError {
 
 impl Url {
     /// The origin.
-    #[must_use]
     pub const fn origin(&self) -> &Origin {
         &self.origin
     }
 
     /// Path and query, without the fragment. Starts with `/`.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// `user:password` from before the host, percent-decoded. [`Display`](fmt::Display) omits it.
-    #[must_use]
     pub fn credentials(&self) -> Option<&str> {
         self.credentials.as_deref()
     }
@@ -193,7 +187,6 @@ impl Url {
     }
 
     /// The last segment of the path, as a file name; `None` if it is empty.
-    #[must_use]
     pub fn file_name(&self) -> Option<&str> {
         let path = self.path.split('?').next()?;
         path.rsplit('/').next().filter(|name| !name.is_empty())

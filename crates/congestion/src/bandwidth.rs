@@ -51,25 +51,21 @@ impl Bandwidth {
     }
 
     /// Bytes per second.
-    #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         self.0
     }
 
     /// Bits per second, saturating.
-    #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0.saturating_mul(8)
     }
 
     /// Whether this rate is [`Bandwidth::MAX`], that is: no limit.
-    #[must_use]
     pub const fn is_unlimited(self) -> bool {
         self.0 == u64::MAX
     }
 
     /// The whole bytes transmitted in `span`.
-    #[must_use]
     pub fn bytes_in(self, span: Duration) -> u64 {
         if self.is_unlimited() && !span.is_zero() {
             return u64::MAX;
@@ -78,7 +74,6 @@ impl Bandwidth {
     }
 
     /// Transmission time of `bytes`, rounded up to the nanosecond; the maximum if the rate is zero.
-    #[must_use]
     pub fn time_for(self, bytes: u64) -> Duration {
         match self.0 {
             u64::MAX => Duration::ZERO,

@@ -90,7 +90,6 @@ impl WindowSize {
     };
 
     /// The window in bytes on a path with datagrams of this size.
-    #[must_use]
     pub fn bytes(self, max_datagram_size: u64) -> u64 {
         match self {
             Self::Datagrams(datagrams) => datagrams.saturating_mul(max_datagram_size),

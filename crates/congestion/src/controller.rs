@@ -188,13 +188,11 @@ impl Receipt {
     /// The number of packets sent before this one, over all packet number spaces of the path. Rounds and recovery
     /// periods are delimited by it: several packets can be sent at the same instant, and packet numbers restart in each
     /// space.
-    #[must_use]
     pub const fn send_index(&self) -> u64 {
         self.send_index
     }
 
     /// The snapshot of the delivery-rate sampler; all zero if the controller does not sample.
-    #[must_use]
     pub const fn delivery(&self) -> &DeliverySnapshot {
         &self.delivery
     }

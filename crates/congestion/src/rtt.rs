@@ -99,38 +99,32 @@ impl Rtt {
     }
 
     /// The latest sample, unadjusted.
-    #[must_use]
     pub const fn latest(&self) -> Duration {
         Duration::from_nanos(self.latest)
     }
 
     /// The latest sample less the peer's acknowledgment delay, if that is plausible (RFC 9002 §5.3). Startups use it to
     /// detect a growing queue.
-    #[must_use]
     pub const fn adjusted(&self) -> Duration {
         Duration::from_nanos(self.adjusted)
     }
 
     /// The smoothed round-trip time, `smoothed_rtt`.
-    #[must_use]
     pub const fn smoothed(&self) -> Duration {
         Duration::from_nanos(self.smoothed)
     }
 
     /// The RTT variation, `rttvar`.
-    #[must_use]
     pub const fn variance(&self) -> Duration {
         Duration::from_nanos(self.variance)
     }
 
     /// The smallest sample, `min_rtt`.
-    #[must_use]
     pub const fn min(&self) -> Duration {
         Duration::from_nanos(self.min)
     }
 
     /// The largest sample. Not part of RFC 9002; for logs.
-    #[must_use]
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
@@ -150,20 +144,17 @@ impl Rtt {
     }
 
     /// Whether any sample has been taken. Without one, all values are assumptions: do not pace by them.
-    #[must_use]
     pub const fn has_sample(&self) -> bool {
         self.first_sample_at.is_some()
     }
 
     /// When the first sample was taken. Persistent congestion counts only packets sent after it (RFC 9002 §7.6.2).
-    #[must_use]
     pub const fn first_sample_at(&self) -> Option<Time> {
         self.first_sample_at
     }
 
     /// The probe timeout without back-off: smoothed + max(4 × variance, granularity) + `max_ack_delay`
     /// (RFC 9002 §6.2.1). Pass zero for the Initial and Handshake spaces.
-    #[must_use]
     pub fn probe_timeout(&self, max_ack_delay: Duration) -> Duration {
         let deviation = self.variance.saturating_mul(4).max(nanos(GRANULARITY));
         let without_delay = Duration::from_nanos(self.smoothed.saturating_add(deviation));
@@ -171,7 +162,6 @@ impl Rtt {
     }
 
     /// The persistent congestion duration (RFC 9002 §7.6.1).
-    #[must_use]
     pub fn persistent_congestion_duration(&self, max_ack_delay: Duration) -> Duration {
         const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
         self.probe_timeout(max_ack_delay)

@@ -182,19 +182,16 @@ impl DeliveryRateSampler {
     }
 
     /// Bytes delivered so far (`C.delivered`).
-    #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
     /// Bytes lost since this packet was sent, including itself if it was.
-    #[must_use]
     pub const fn lost_since(&self, packet: &Packet) -> u64 {
         self.lost.saturating_sub(packet.receipt.delivery().lost)
     }
 
     /// Whether packets sent now are marked as application-limited.
-    #[must_use]
     pub const fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }

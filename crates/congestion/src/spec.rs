@@ -258,7 +258,6 @@ impl Registry {
     }
 
     /// The keys.
-    #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
@@ -289,7 +288,6 @@ impl Registry {
     }
 
     /// The avoidance of this name, as a controller with these settings starts with it; `None` for another name.
-    #[must_use]
     pub fn new_avoidance(&self, name: &str, config: &Config) -> Option<Box<dyn Avoidance>> {
         self.avoidance(name).map(|make| make(config))
     }
@@ -473,7 +471,6 @@ impl ControllerFactory for Spec {
 
 impl Spec {
     /// The resulting settings, including defaults.
-    #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -63,13 +63,11 @@ pub enum Phase {
 
 impl Phase {
     /// Whether it is the first search for the path's capacity.
-    #[must_use]
     pub const fn is_startup(self) -> bool {
         matches!(self, Self::Startup | Self::ConservativeSlowStart)
     }
 
     /// The name in logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",

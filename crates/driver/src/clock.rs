@@ -29,20 +29,17 @@ impl Clock {
     }
 
     /// The current time. It never decreases.
-    #[must_use]
     pub fn now(&self) -> Time {
         let passed = self.base.elapsed() + HEAD_START;
         Time::from_nanos(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// The wall-clock time, for values that servers share or that outlive the process. It can be set, also backwards.
-    #[must_use]
     pub fn wall_time() -> WallTime {
         WallTime::from_unix(Self::since_epoch())
     }
 
     /// The wall-clock time as a span since the Unix epoch, for dates and logs.
-    #[must_use]
     pub fn since_epoch() -> Duration {
         // A clock set before 1970 reads as 1970.
         SystemTime::now()

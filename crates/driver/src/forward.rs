@@ -28,7 +28,6 @@ impl SteeringRule {
     /// The index of the worker that owns a datagram. `None` if the worker that received it keeps it: it is too short to be a
     /// packet, or has a long header. Packets with long headers are steered by the client's address, since the connection ID
     /// of a client's first packets is the client's choice; only short headers carry an ID that the server chose.
-    #[must_use]
     pub fn of(&self, datagram: &[u8]) -> Option<usize> {
         let (first, rest) = datagram.split_first()?;
         let is_long = first & 0x80 != 0;

@@ -17,7 +17,6 @@ impl NextSocket {
     }
 
     /// Whether the worker has not taken the last one yet.
-    #[must_use]
     pub fn is_set(&self) -> bool {
         let socket = self.0.take();
         let is_set = socket.is_some();

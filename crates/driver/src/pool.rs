@@ -87,19 +87,16 @@ impl<C: Send + 'static> WorkerPool<C> {
     }
 
     /// The command channels of the workers, by index.
-    #[must_use]
     pub fn remotes(&self) -> &[Remote<C>] {
         &self.remotes
     }
 
     /// The entrance for datagrams that another process forwards to the workers.
-    #[must_use]
     pub fn inlet(&self) -> Arc<Inlet> {
         Arc::clone(&self.inlet)
     }
 
     /// Waits until all workers have ended. Returns each worker's counters, or the error that ended it.
-    #[must_use]
     pub fn join(self) -> Vec<io::Result<Statistics>> {
         let ends = self.threads.into_iter().map(JoinHandle::join);
         let ends = ends

@@ -174,7 +174,6 @@ impl<A: Application> Worker<A> {
     }
 
     /// The counters.
-    #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }

@@ -46,20 +46,17 @@ impl Lateness {
     }
 
     /// The number of recorded durations.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// The longest recorded duration.
-    #[must_use]
     pub const fn max(&self) -> Duration {
         self.max
     }
 
     /// The quantile for `share`, 0 to 1. The result exceeds the exact value by at most an eighth. Zero if nothing has
     /// been recorded.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (share.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0);
         let mut seen = 0;

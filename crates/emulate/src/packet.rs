@@ -96,19 +96,16 @@ impl Network {
     }
 
     /// The host's addresses, on which servers may listen.
-    #[must_use]
     pub fn host(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.host.into(), self.v6.host.into())
     }
 
     /// The server's addresses, to which clients connect.
-    #[must_use]
     pub fn server(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.server.into(), self.v6.server.into())
     }
 
     /// The client's addresses, which servers see as the peer.
-    #[must_use]
     pub fn client(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.client.into(), self.v6.client.into())
     }
@@ -213,7 +210,6 @@ pub struct Flow {
 
 impl Flow {
     /// The flow number for fair queueing, equal for all packets of the flow (FNV-1a).
-    #[must_use]
     pub fn number(&self) -> u32 {
         let [a, b] = self.client.to_be_bytes();
         let [c, d] = self.server.to_be_bytes();

@@ -402,7 +402,6 @@ impl<A: Copy + Ord> Paths<A> {
     }
 
     /// When to call [`poll`](Self::poll) next.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -459,7 +458,6 @@ impl<A: Copy + Ord> Paths<A> {
     }
 
     /// The counters so far.
-    #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
         report.refused = self.refused.load(Ordering::Relaxed);
@@ -573,7 +571,6 @@ impl DirectionReport {
     }
 
     /// The number of packets dropped by links for any reason.
-    #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().map(|count| count.packets).sum()
     }

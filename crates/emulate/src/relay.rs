@@ -109,13 +109,11 @@ impl Relay {
     }
 
     /// The address to which clients send.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The handle of the relay's thread.
-    #[must_use]
     pub const fn running(&self) -> &Running {
         &self.running
     }

@@ -52,13 +52,11 @@ impl Running {
     }
 
     /// Whether the thread ended by itself because of an I/O error, which [`stop`](Self::stop) returns.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// [`Report::refused`] so far.
-    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

@@ -160,19 +160,16 @@ impl Tunnel {
     }
 
     /// The name of the device.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether the device has an IPv6 address.
-    #[must_use]
     pub const fn has_v6(&self) -> bool {
         self.has_v6
     }
 
     /// The handle of the tunnel's thread.
-    #[must_use]
     pub const fn running(&self) -> &Running {
         &self.running
     }

@@ -49,7 +49,6 @@ impl Allowance {
     }
 
     /// Takes this many tokens. Returns whether enough were left.
-    #[must_use]
     pub fn take(&mut self, amount: u64, now: Time) -> bool {
         let passed = self
             .at

@@ -14,7 +14,6 @@ macro_rules! codes {
             $($(#[$doc])* pub const $name: Self = Self(VarInt::from_u32($value));)*
 
             /// The name in the registry, if the code is registered.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0.get() {
                     $($value => Some($text),)*
@@ -76,7 +75,6 @@ impl Code {
     }
 
     /// The number.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }

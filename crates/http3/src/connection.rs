@@ -266,7 +266,6 @@ impl Connection {
     }
 
     /// When [`Connection::poll`] is due, if nothing happens before.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.failure.is_some() {
             // A closed connection processes no events; the transport has its own closing timer.
@@ -316,7 +315,6 @@ impl Connection {
     }
 
     /// The peer's settings, or those remembered from an earlier connection; `None` before they are known.
-    #[must_use]
     pub const fn peer_settings(&self) -> Option<&Settings> {
         self.settings.as_ref()
     }
@@ -345,13 +343,11 @@ impl Connection {
     }
 
     /// Why the connection failed, if it did.
-    #[must_use]
     pub const fn error(&self) -> Option<ConnectionError> {
         self.failure
     }
 
     /// Counters.
-    #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.shared.statistics
     }

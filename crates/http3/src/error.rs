@@ -65,7 +65,6 @@ impl StreamError {
     }
 
     /// Whether the server reports that it did not process the request, so that it may be retried (RFC 9114 §4.1.1).
-    #[must_use]
     pub fn is_safe_to_retry(&self) -> bool {
         self.code == Code::REQUEST_REJECTED
     }

@@ -118,7 +118,6 @@ impl Fields {
     }
 
     /// The value of the first field with this name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.raw()
             .find(|line| line.name == name.as_bytes())
@@ -133,7 +132,6 @@ impl Fields {
     }
 
     /// All fields.
-    #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter {
             text: &self.text,
@@ -142,13 +140,11 @@ impl Fields {
     }
 
     /// The number of fields.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.regular().len()
     }
 
     /// Whether there are no fields.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.regular().is_empty()
     }
@@ -177,7 +173,6 @@ impl Fields {
     }
 
     /// The size as counted by `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §4.2.2).
-    #[must_use]
     pub fn section_size(&self) -> u64 {
         self.text.len() as u64 + 32 * self.lines.len() as u64
     }

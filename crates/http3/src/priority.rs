@@ -31,7 +31,6 @@ impl Default for Priority {
 
 impl Priority {
     /// The priority for the transport's scheduler.
-    #[must_use]
     pub const fn for_transport(self) -> stream::Priority {
         stream::Priority::new(self.urgency, self.is_incremental)
     }

@@ -91,7 +91,6 @@ impl Settings {
     }
 
     /// The encoding to be stored with a ticket, for [`Settings::from_bytes`] (RFC 9114 §7.2.4.2).
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(None, &mut bytes);
@@ -99,7 +98,6 @@ impl Settings {
     }
 
     /// Decodes stored settings; `None` if they are invalid.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Self::decode(bytes).ok().map(|(settings, _)| settings)
     }

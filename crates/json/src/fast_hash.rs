@@ -55,7 +55,6 @@ impl Hasher for FastHasher {
 }
 
 /// The hash of a string of bytes.
-#[must_use]
 pub fn of_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = FastHasher::default();
     hasher.write(bytes);

@@ -144,7 +144,6 @@ impl<'a, B: Build> Parser<'a, B> {
     }
 
     /// Offset of the text that was not parsed yet.
-    #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
@@ -616,7 +615,6 @@ impl<'a, B: Build> Parser<'a, B> {
 }
 
 /// The text of a string that may have escapes, from the bytes between its quotes; `None` if they are not a string.
-#[must_use]
 pub fn unescaped(raw: &[u8]) -> Option<String> {
     let quoted = [b"\"", raw, b"\""].concat();
     Parser::<Value>::new(&quoted, &mut Keys::default())

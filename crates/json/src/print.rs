@@ -121,7 +121,6 @@ pub fn write_string(out: &mut String, text: &str) {
 }
 
 /// Whether a string is printed without escapes.
-#[must_use]
 pub fn is_plain(text: &str) -> bool {
     plain_length(text.as_bytes()) == text.len()
 }

@@ -28,13 +28,11 @@ pub enum Value {
 
 impl Value {
     /// Whether it is `null`.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         *self == Value::Null
     }
 
     /// The value of a `Bool`.
-    #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(value) => Some(*value),
@@ -43,7 +41,6 @@ impl Value {
     }
 
     /// The value of an `Integer`.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Integer(value) => Some(*value),
@@ -52,7 +49,6 @@ impl Value {
     }
 
     /// Any number, rounded to the nearest `f64`.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Integer(value) => Some(*value as f64),
@@ -63,7 +59,6 @@ impl Value {
     }
 
     /// The text of a `String`.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
@@ -72,7 +67,6 @@ impl Value {
     }
 
     /// The elements of an `Array`.
-    #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
             Value::Array(elements) => Some(elements),
@@ -81,7 +75,6 @@ impl Value {
     }
 
     /// The members of an `Object`.
-    #[must_use]
     pub fn as_object(&self) -> Option<&[(String, Value)]> {
         match self {
             Value::Object(members) => Some(members),
@@ -90,7 +83,6 @@ impl Value {
     }
 
     /// The member of an `Object` with this key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let members = self.as_object()?;
         let member = members.iter().find(|(name, _)| name == key);
@@ -98,13 +90,11 @@ impl Value {
     }
 
     /// The elements of an `Array`; of any other value, the value itself.
-    #[must_use]
     pub fn columns(&self) -> &[Value] {
         self.as_array().unwrap_or(std::slice::from_ref(self))
     }
 
     /// Approximate size in memory, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         let behind = match self {
             Value::BigInteger(text) | Value::String(text) => text.len(),

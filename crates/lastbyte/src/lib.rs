@@ -62,7 +62,6 @@ enum Command {
 
 /// Runs a command line, whose first word is the program's name. Wherever it names a congestion control, in options or in
 /// files, those of `registry` are available.
-#[must_use]
 pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let mut command = commands::with_negative_values(Arguments::command());

@@ -545,15 +545,6 @@ fn a_failure_leaves_the_last_good_state() {
         &["log", "copy"],
         "about 50 % of the lines are copies of others (expected each connection once",
     );
-    // Of few lines, and of some without a number.
-    let (first, _) = ramp.log.split_once('\n').expect("a line");
-    let few = first.replace("\"conn_id\":", "\"conn_id\":\"a\",\"was\":");
-    fs::write(
-        ramp.folder.join("few"),
-        format!("{few}\n{first}\n").repeat(20),
-    )
-    .expect("room");
-    ramp.refused(&["log", "few"], "% of the lines are copies of others");
     // Two controllers: at a look, and a server as long as it runs.
     for lock in ["lock", "lead"] {
         let lock = File::options().append(true).open(state.join(lock));
@@ -628,6 +619,27 @@ fn a_failure_leaves_the_last_good_state() {
         ramp.experiment().contains("epoch = 1599996601\n"),
         "another epoch"
     );
+}
+
+#[test]
+fn copies_of_few_lines_and_of_some_without_a_number_are_an_error() {
+    let mut ramp = Ramp::new("steer-copies");
+    ramp.hour(FIRST, 0.1, 1.0);
+    let (first, _) = ramp.log.split_once('\n').expect("a line");
+    let without = first.replace("\"conn_id\":", "\"conn_id\":\"a\",\"was\":");
+    for (line, count) in [(first, 3), (&without, 4)] {
+        let copies = format!("{line}\n").repeat(count);
+        fs::write(ramp.folder.join("copies"), copies).expect("room");
+        ramp.refused(
+            &["log", "copies"],
+            "about 0.15 % of the lines are copies of others",
+        );
+    }
+    fs::write(ramp.folder.join("copies"), format!("{first}\n")).expect("room");
+    let output = ramp.steer(&["log", "copies"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let note = "note: about 0.05 % of the lines are copies of others";
+    assert!(stderr(&output).contains(note), "{}", stderr(&output));
 }
 
 #[test]

@@ -37,7 +37,6 @@ pub enum Capacity {
 
 impl Capacity {
     /// The nominal rate, which converts limits in milliseconds to bytes; `None` without a limit.
-    #[must_use]
     pub fn nominal(&self) -> Option<Rate> {
         match self {
             Self::Unlimited => None,
@@ -51,7 +50,6 @@ impl Capacity {
 
     /// The bytes that can be transmitted from `from` to `to`, inclusive; `None` without a limit. Of a token bucket: if it is full
     /// at first. Of Wi-Fi: at the rate of the data, without the time that the medium takes besides.
-    #[must_use]
     pub fn bytes_between(&self, from: Time, to: Time) -> Option<f64> {
         let span = to.since(from).as_secs_f64();
         let at = |rate: Rate| rate.bits_per_second() as f64 / 8.0 * span;

@@ -67,20 +67,17 @@ impl Config {
     }
 
     /// The propagation delay of all hops together.
-    #[must_use]
     pub fn total_delay(&self) -> Duration {
         let delays = self.hops().map(|hop| hop.delay);
         delays.fold(Duration::ZERO, Duration::saturating_add)
     }
 
     /// Whether a queue of any hop marks ECN-capable packets.
-    #[must_use]
     pub fn marks(&self) -> bool {
         self.hops().any(|hop| hop.queue.marks())
     }
 
     /// The bottleneck: the hop with the lowest nominal rate, or the first of several, with its number from 0.
-    #[must_use]
     pub fn bottleneck(&self) -> (usize, &Self) {
         let rate = |hop: &Self| {
             let nominal = hop.capacity.nominal();

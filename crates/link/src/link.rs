@@ -125,7 +125,6 @@ impl<T: Clone> Link<T> {
     /// When to call [`poll`](Self::poll) next, or `None` if there is nothing to wait for. No packet arrives earlier.
     /// With a fixed delay, a packet arrives at the deadline unless the queue drops it; with variable delays, a trace or
     /// several hops, it may take further deadlines.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.next_of(Hop::deadline)
     }
@@ -134,26 +133,22 @@ impl<T: Clone> Link<T> {
     /// arrival. Each call to the link catches up on past events, so observers receive them late, but with the correct
     /// time. To observe events or queue depths at the exact time, call [`poll`](Self::poll) at these times. Packets are
     /// not affected.
-    #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         self.next_of(Hop::next_event)
     }
 
     /// The number of bytes in the queue of the bottleneck ([`Config::bottleneck`]), without the packet in service, as of
     /// the last call of [`send`](Self::send) or [`poll`](Self::poll).
-    #[must_use]
     pub fn queue_bytes(&self) -> u64 {
         self.bottleneck().depth().bytes
     }
 
     /// The number of packets in the queue, counted like [`queue_bytes`](Self::queue_bytes).
-    #[must_use]
     pub fn queue_packets(&self) -> u64 {
         self.bottleneck().depth().packets
     }
 
     /// The packets inside the link: queued, in service or in transit.
-    #[must_use]
     pub fn inside(&self) -> Count {
         let first = self.first.inside();
         let Some(series) = &self.series else {
@@ -169,7 +164,6 @@ impl<T: Clone> Link<T> {
 
     /// The counters as of the last call. With several hops, `served`, `busy` and the peaks of the queue are those of the
     /// bottleneck ([`Config::bottleneck`]); packets are duplicated, marked and dropped on any hop.
-    #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut all = self.bottleneck().statistics().clone();
         if let Some(series) = &self.series {
@@ -182,7 +176,6 @@ impl<T: Clone> Link<T> {
 
     /// The counters of one hop, numbered from 0, or `None` if the link has fewer hops. Packets that come from another
     /// hop count as sent, and those that go to another one as delivered.
-    #[must_use]
     pub fn hop_statistics(&self, hop: usize) -> Option<&Statistics> {
         self.hop(hop).map(Hop::statistics)
     }

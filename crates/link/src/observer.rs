@@ -34,7 +34,6 @@ impl DropReason {
     ];
 
     /// The name used in logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::BlackHole => "black-hole",

@@ -62,7 +62,6 @@ pub enum Queue {
 
 impl Queue {
     /// Whether it marks ECN-capable packets.
-    #[must_use]
     pub const fn marks(&self) -> bool {
         match self {
             Self::DropTail(queue) => queue.mark_above.is_some(),

@@ -87,7 +87,6 @@ impl Schedule {
 
     /// The nominal rate, which converts limits in milliseconds to bytes: the mean over the period or, without a period,
     /// the first rate.
-    #[must_use]
     pub fn nominal(&self) -> Rate {
         match self.period {
             Some(period) => {

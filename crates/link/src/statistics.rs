@@ -30,13 +30,11 @@ pub struct Statistics {
 
 impl Statistics {
     /// The packets dropped for this reason.
-    #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> Count {
         self.dropped[reason as usize]
     }
 
     /// All packets dropped.
-    #[must_use]
     pub fn dropped_total(&self) -> Count {
         self.dropped
             .iter()

@@ -58,13 +58,11 @@ impl Trace {
     }
 
     /// The period after which the trace repeats.
-    #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period_nanos())
     }
 
     /// The nominal rate, which converts limits in milliseconds to bytes: the mean rate.
-    #[must_use]
     pub fn nominal(&self) -> Rate {
         let bits = self.opportunities.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
         let rate = bits * u128::from(NANOS_PER_SECOND) / u128::from(self.period_nanos());

@@ -34,7 +34,6 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The rate in requests per second, unless the loop is closed.
-    #[must_use]
     pub const fn rate(self) -> Option<f64> {
         match self {
             Self::Closed => None,
@@ -70,7 +69,6 @@ pub struct Share {
 
 impl Share {
     /// The number of connections of this thread: those whose index modulo the number of threads is the thread's.
-    #[must_use]
     pub const fn own_connections(&self) -> usize {
         (self.connections + self.threads - 1 - self.thread) / self.threads
     }
@@ -82,7 +80,6 @@ impl Share {
     }
 
     /// The number of requests of one of its connections, of `total` that all connections have to send.
-    #[must_use]
     pub const fn requests_of(&self, connection: usize, total: u64) -> u64 {
         let index = (connection * self.threads + self.thread) as u64;
         let connections = self.connections as u64;
@@ -299,7 +296,6 @@ impl Dispatcher {
     }
 
     /// When the next request of an open loop is due, if there is one.
-    #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
         let next = self.arrivals.as_ref()?.next;
         let is_within = self.remaining > 0 && self.end.is_none_or(|end| next < end);
@@ -307,13 +303,11 @@ impl Dispatcher {
     }
 
     /// Whether all requests have been started, or the time limit has passed.
-    #[must_use]
     pub fn is_over(&self, now: Time) -> bool {
         self.remaining == 0 || self.end.is_some_and(|end| now >= end)
     }
 
     /// Whether a connection has nothing more to start, whatever the time.
-    #[must_use]
     pub fn is_idle(&self, connection: usize) -> bool {
         let own = self.connections.get(connection);
         self.remaining == 0 || (self.arrivals.is_none() && own.is_none_or(|own| own.remaining == 0))
@@ -332,19 +326,16 @@ impl Dispatcher {
     }
 
     /// Whether requests start at times that do not depend on the server.
-    #[must_use]
     pub const fn is_open_loop(&self) -> bool {
         self.arrivals.is_some()
     }
 
     /// When the measured time starts.
-    #[must_use]
     pub const fn measured_from(&self) -> Time {
         self.measured_from
     }
 
     /// When the run ends; `None` if the number of requests is limited.
-    #[must_use]
     pub const fn end(&self) -> Option<Time> {
         self.end
     }

@@ -19,7 +19,6 @@ pub const BEYOND_MIN: u64 = 10;
 pub const PRECISION: f64 = 1.0 / 1024.0;
 
 /// The number of values from which on [`Histogram::supported_quantile`] of this share exists.
-#[must_use]
 pub fn needed_for(share: f64) -> u64 {
     (BEYOND_MIN as f64 / ((1.0 - share) * 1.000_001)).ceil() as u64
 }
@@ -75,14 +74,12 @@ impl Histogram {
     }
 
     /// The number of values.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// The smallest value that at least this share of the values does not exceed, up to the precision of the buckets;
     /// `None` without values.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -97,7 +94,6 @@ impl Histogram {
 
     /// The same, unless fewer than [`BEYOND_MIN`] values are expected above it: the P99.99 of 1000 values is their maximum,
     /// whatever the server does.
-    #[must_use]
     pub fn supported_quantile(&self, share: f64) -> Option<u64> {
         let beyond = (1.0 - share) * self.count as f64;
         // One part in a million for the rounding of `1.0 - share`.
@@ -106,7 +102,6 @@ impl Histogram {
     }
 
     /// Minimum, maximum, mean and standard deviation; `None` without values.
-    #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         if self.count == 0 {
             return None;
@@ -170,7 +165,6 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of a few values; `None` if there are none.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;

@@ -37,13 +37,11 @@ pub struct Mix {
 
 impl Mix {
     /// Whether it resumes sessions.
-    #[must_use]
     pub const fn is_resuming(self) -> bool {
         self.resumed > 0 || self.zero_rtt > 0
     }
 
     /// Whether a connection can carry more than one request.
-    #[must_use]
     pub const fn is_reusing(self) -> bool {
         self.reused > 0
     }

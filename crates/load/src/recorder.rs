@@ -171,7 +171,6 @@ impl InFlight {
 
     /// The request again, over the client's next connection, after the server has refused it without processing it. `None`
     /// if it may not be sent again: it was refused before, or the server has started to respond.
-    #[must_use]
     pub const fn retry(&self) -> Option<Due> {
         if self.is_retry || self.status != 0 {
             return None;
@@ -342,7 +341,6 @@ impl Recorder {
     }
 
     /// TLS handshakes per second, in the time from the start of the first to the end of the last.
-    #[must_use]
     pub fn handshake_rate(&self) -> f64 {
         let count = self.counts.full_handshakes + self.counts.resumed_handshakes;
         let lasted = self.handshakes.map(|(first, last)| last.since(first));

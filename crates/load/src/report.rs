@@ -56,7 +56,6 @@ fn savings(measurement: &Measurement) -> f64 {
 }
 
 /// Why percentiles are unknown.
-#[must_use]
 pub fn notes(settings: &Settings, measurement: &Measurement) -> Vec<String> {
     const NAMES: [&str; 6] = ["P50", "P75", "P90", "P99", "P99.9", "P99.99"];
     let recorder = &measurement.recorder;
@@ -79,7 +78,6 @@ pub fn notes(settings: &Settings, measurement: &Measurement) -> Vec<String> {
 
 /// The time without a response at the end of a run of a given length, if it is a tenth of the run and a second or more: the server
 /// was gone or stood still.
-#[must_use]
 pub fn silent_end(settings: &Settings, measurement: &Measurement) -> Option<Duration> {
     if !matches!(settings.amount, Amount::Time { .. }) || measurement.is_interrupted {
         return None;
@@ -92,7 +90,6 @@ pub fn silent_end(settings: &Settings, measurement: &Measurement) -> Option<Dura
 }
 
 /// Warnings about the figures.
-#[must_use]
 pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
     let mut all = Vec::new();
     let counts = &measurement.recorder.counts;

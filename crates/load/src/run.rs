@@ -36,13 +36,11 @@ pub struct Measurement {
 
 impl Measurement {
     /// Responses per second, whatever their status.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.per_second(self.recorder.counts.done)
     }
 
     /// The requests of the run: the given number, or those that were due in the given time.
-    #[must_use]
     pub const fn total(&self, settings: &Settings) -> u64 {
         match settings.amount {
             Amount::Requests(total) => total,
@@ -51,7 +49,6 @@ impl Measurement {
     }
 
     /// A count divided by the measured time.
-    #[must_use]
     pub fn per_second(&self, count: u64) -> f64 {
         if self.elapsed.is_zero() {
             return 0.0;

@@ -60,7 +60,6 @@ pub struct Network {
 
 impl Network {
     /// The path of a connection, by its index among those of all threads.
-    #[must_use]
     pub fn path_of(&self, connection: usize) -> PathModel {
         let path = self.paths.get(connection % self.paths.len().max(1));
         let mut path = path.cloned().unwrap_or_default();
@@ -114,7 +113,6 @@ pub struct Settings {
 
 impl Settings {
     /// The method of the requests.
-    #[must_use]
     pub const fn method(&self) -> &'static str {
         if self.body.is_some() { "POST" } else { "GET" }
     }
@@ -211,7 +209,6 @@ impl Control {
     }
 
     /// Whether the run is to end at once.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

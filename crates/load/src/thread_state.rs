@@ -47,7 +47,6 @@ pub struct ThreadUse {
 
 impl ThreadUse {
     /// The share of a CPU core.
-    #[must_use]
     pub fn share(self) -> f64 {
         if self.wall.is_zero() {
             return 0.0;

@@ -66,7 +66,6 @@ impl Interval {
     }
 
     /// A percentile of the latency in ns, to 3 %; `None` if fewer than 10 values are expected beyond it.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let beyond = (1.0 - share) * self.done as f64;
         if beyond * 1.000_001 < BEYOND_MIN as f64 {
@@ -137,7 +136,6 @@ impl Timeline {
     }
 
     /// The width of the intervals.
-    #[must_use]
     pub const fn width(&self) -> Duration {
         self.width
     }
@@ -153,7 +151,6 @@ impl Timeline {
     }
 
     /// From the start of the first interval that is not empty to the last response or failure.
-    #[must_use]
     pub fn length(&self) -> Duration {
         let first = self.width * self.filled().start as u32;
         self.last.since(self.start + first)
@@ -170,7 +167,6 @@ impl Timeline {
     /// A percentile of the latency in ns over time, with the range of intervals that each value belongs to: as many as it takes
     /// until 10 values are expected beyond it. A last range with fewer is part of the one before. Intervals without a response
     /// before a range belong to none.
-    #[must_use]
     pub fn percentile(&self, share: f64) -> Vec<(Range<usize>, u64)> {
         let mut ranges: Vec<(Range<usize>, Interval)> = Vec::new();
         let mut current: Option<(Range<usize>, Interval)> = None;

@@ -103,13 +103,11 @@ impl AccessLog {
     }
 
     /// Counters of its lines.
-    #[must_use]
     pub fn counts(&self) -> log::LogCounts {
         self.writer.counts()
     }
 
     /// Records a request that arrived at this time since the Unix epoch.
-    #[must_use]
     pub fn begin(
         request: &Request,
         peer: &Peer,

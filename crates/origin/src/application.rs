@@ -143,13 +143,11 @@ impl Http3Server {
     }
 
     /// The counters.
-    #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.common.measure.statistics
     }
 
     /// Whether a handler's task has made progress since the last turn, so that another is needed.
-    #[must_use]
     pub fn is_woken(&self) -> bool {
         self.mailbox.is_full()
     }

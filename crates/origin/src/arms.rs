@@ -48,7 +48,6 @@ pub struct Origin {
 
 impl Arms {
     /// These arms. `None` if there are none, or the shares are not numbers above 0.
-    #[must_use]
     pub fn new(arms: Vec<Arm>) -> Option<Self> {
         let total: f64 = arms.iter().map(|arm| arm.share).sum();
         let are_shares = arms
@@ -110,7 +109,6 @@ impl Arms {
     }
 
     /// The hash of the server's configuration that they are part of.
-    #[must_use]
     pub fn config_hash(&self) -> Option<Arc<str>> {
         self.config_hash.clone()
     }
@@ -146,13 +144,11 @@ impl Arms {
     }
 
     /// The arm whose configuration this is.
-    #[must_use]
     pub fn of(&self, config: &Arc<Config>) -> Option<&Arm> {
         self.all.iter().find(|arm| Arc::ptr_eq(&arm.config, config))
     }
 
     /// All arms.
-    #[must_use]
     pub fn all(&self) -> &[Arm] {
         &self.all
     }
@@ -181,20 +177,17 @@ impl ArmsInUse {
     }
 
     /// The arms of new connections.
-    #[must_use]
     pub fn current(&self) -> Arc<Arms> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&all[0])
     }
 
     /// The name of the arm whose configuration this is.
-    #[must_use]
     pub fn name_of(&self, config: &Arc<Config>) -> Option<String> {
         self.origin_of(config).arm
     }
 
     /// The arm whose configuration this is, and the server's configuration that has it.
-    #[must_use]
     pub fn origin_of(&self, config: &Arc<Config>) -> Origin {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut arms = all.iter();

@@ -63,7 +63,6 @@ impl Budget {
     }
 
     /// The budget of a new connection.
-    #[must_use]
     pub fn connection(&self) -> Arc<ConnectionBudget> {
         Arc::new(ConnectionBudget {
             process: self.clone(),
@@ -72,7 +71,6 @@ impl Budget {
     }
 
     /// Bytes buffered.
-    #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

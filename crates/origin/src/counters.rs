@@ -17,7 +17,6 @@ fn is_sum(field: &Field<Snapshot>) -> bool {
 }
 
 /// The statistics of the transport that are summed over connections.
-#[must_use]
 pub fn summed() -> &'static [&'static Field<Snapshot>] {
     static SUMMED: LazyLock<Vec<&Field<Snapshot>>> =
         LazyLock::new(|| STATISTICS.iter().filter(|field| is_sum(field)).collect());

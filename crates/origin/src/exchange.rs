@@ -124,14 +124,12 @@ impl Notes {
     }
 
     /// See [`Notes::set_upstream`].
-    #[must_use]
     pub fn upstream(&self) -> Option<Duration> {
         let micros = self.upstream.load(Ordering::Acquire).checked_sub(1);
         micros.map(Duration::from_micros)
     }
 
     /// See [`Notes::set_error`].
-    #[must_use]
     pub fn error(&self) -> Option<&'static str> {
         self.error.get().copied()
     }
@@ -279,13 +277,11 @@ impl Outgoing {
     }
 
     /// For what the logs have to say about the request.
-    #[must_use]
     pub const fn notes(&self) -> &Arc<Notes> {
         &self.notes
     }
 
     /// Whether the response was started.
-    #[must_use]
     pub const fn has_begun(&self) -> bool {
         self.has_head
     }

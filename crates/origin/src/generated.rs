@@ -43,7 +43,6 @@ impl Handler for Objects {
 }
 
 /// The response to a request for a generated object or status, by its path. `boundary` is that of several ranges.
-#[must_use]
 pub fn respond(request: &Request, path: &str, boundary: impl FnOnce() -> Boundary) -> FullResponse {
     if let Some(status) = path.strip_prefix("/status/") {
         return status_answer(status);
@@ -60,7 +59,6 @@ pub fn respond(request: &Request, path: &str, boundary: impl FnOnce() -> Boundar
 }
 
 /// The response to a request with a method other than `GET` and `HEAD` for a resource that is only read.
-#[must_use]
 pub fn unless_read(method: &str) -> Option<FullResponse> {
     match method {
         "GET" | "HEAD" => None,

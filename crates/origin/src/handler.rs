@@ -55,7 +55,6 @@ pub enum Version {
 
 impl Version {
     /// Its name in logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -207,7 +206,6 @@ impl FullResponse {
     }
 
     /// The length of the body in bytes.
-    #[must_use]
     pub fn body_len(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.len())
     }

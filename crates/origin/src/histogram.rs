@@ -56,7 +56,6 @@ impl Histogram {
     }
 
     /// The sum of the times.
-    #[must_use]
     pub const fn sum(&self) -> Duration {
         self.sum
     }

@@ -61,7 +61,6 @@ pub struct LogCounts(Arc<Counts>);
 
 impl LogCounts {
     /// The current counters.
-    #[must_use]
     pub fn read(&self) -> LogStatistics {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         LogStatistics {
@@ -73,7 +72,6 @@ impl LogCounts {
 }
 
 /// Both ends of a log.
-#[must_use]
 pub fn queue() -> (LogWriter, LogQueue) {
     let (lines, queue) = sync_channel(QUEUE_MAX);
     let counts = Arc::<Counts>::default();
@@ -87,7 +85,6 @@ pub fn queue() -> (LogWriter, LogQueue) {
 
 impl LogWriter {
     /// The counters.
-    #[must_use]
     pub fn counts(&self) -> LogCounts {
         LogCounts(Arc::clone(&self.counts))
     }
@@ -109,13 +106,11 @@ impl LogWriter {
 
 impl LogQueue {
     /// The next line. Waits until there is one. `None` once no [`LogWriter`] is left.
-    #[must_use]
     pub fn next(&self) -> Option<String> {
         self.lines.recv().ok().map(|line| self.taken(line))
     }
 
     /// The next line, if it is there.
-    #[must_use]
     pub fn try_next(&self) -> Option<String> {
         self.lines.try_recv().ok().map(|line| self.taken(line))
     }
@@ -135,7 +130,6 @@ impl LogQueue {
     }
 
     /// The counters.
-    #[must_use]
     pub fn counts(&self) -> LogCounts {
         LogCounts(Arc::clone(&self.counts))
     }
@@ -149,7 +143,6 @@ impl LogQueue {
 
 /// The text of a field that a peer fills. Escaped in any format it has at most [`FIELD_MAX`] bytes, and the end shows if it
 /// was cut.
-#[must_use]
 pub fn field(text: &str) -> String {
     let (mut len, mut end) = (0, 0);
     for (at, character) in text.char_indices() {

@@ -62,7 +62,6 @@ impl Prepared {
     /// The response to a request for it. `now` is the time since the Unix epoch.
     ///
     /// Only `GET` supports ranges (§14.2); requests with other methods receive the whole representation.
-    #[must_use]
     pub fn answer(
         &self,
         source: Box<dyn Source>,
@@ -104,7 +103,6 @@ impl Prepared {
     }
 
     /// The `content-type`.
-    #[must_use]
     pub const fn content_type(&self) -> &'static str {
         self.representation.content_type
     }
@@ -119,7 +117,6 @@ impl Prepared {
 
 impl Representation {
     /// Creates the header of its complete response.
-    #[must_use]
     pub fn prepare(self) -> Prepared {
         let head = self.begin(200, self.content_type);
         let mut whole = head.with("content-length", self.len.to_string()).response;

@@ -149,7 +149,6 @@ impl<T> Places<T> {
     }
 
     /// The value for the authority and target of a request; `None` if no place has it.
-    #[must_use]
     pub fn find(&self, authority: &str, target: &str) -> Option<&T> {
         if self.0.is_empty() {
             return None;
@@ -310,7 +309,6 @@ fn host_of(authority: &str) -> &str {
 
 /// Whether a path leaves its base on some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
 /// separator, or with parameters (`..;a`) that some servers remove before they resolve dots.
-#[must_use]
 pub fn has_dot_segment(target: &str) -> bool {
     let path = target.split('?').next().unwrap_or_default();
     let path = path

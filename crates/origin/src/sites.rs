@@ -30,14 +30,12 @@ impl Sites {
     }
 
     /// The site of a request; `None` if it has no name.
-    #[must_use]
     pub fn of(&self, authority: &str, target: &str) -> Option<&Arc<str>> {
         let found = self.0.places.find(authority, target);
         found.or_else(|| self.fallback())
     }
 
     /// The site of a connection without requests.
-    #[must_use]
     pub fn fallback(&self) -> Option<&Arc<str>> {
         self.0.fallback.as_ref()
     }

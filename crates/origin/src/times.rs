@@ -58,7 +58,6 @@ impl Counts {
     }
 
     /// The present counts.
-    #[must_use]
     pub fn read(&self) -> Histogram {
         let counts = self.counts.each_ref();
         let counts = counts.map(|count| count.load(Ordering::Relaxed));
@@ -106,7 +105,6 @@ impl RequestTimes {
     }
 
     /// The times of each route and class that has had a response.
-    #[must_use]
     pub fn read(&self) -> Vec<ClassTimes> {
         let cells = self.0.iter().enumerate();
         cells

@@ -45,13 +45,11 @@ pub struct Contents {
 
 impl Content {
     /// The number of bytes of the body.
-    #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
     /// Whether the body has no bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -76,7 +74,6 @@ impl Content {
 }
 
 /// The responses of `page`, which has passed [`Page::check`]. The URL of resource `R` is `https://HOST[:PORT]/INDEX/R`.
-#[must_use]
 pub fn contents(page: &Page, index: usize, port: u16) -> Contents {
     let mut children = vec![Vec::new(); page.resources.len()];
     for (child, resource) in page.resources.iter().enumerate() {

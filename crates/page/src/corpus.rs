@@ -321,7 +321,6 @@ fn cut(text: &str) -> &str {
 }
 
 /// Writes `page` as a line of a corpus, with its newline. Times are rounded down to microseconds.
-#[must_use]
 pub fn write(page: &Page) -> String {
     let mut line = format!(
         "{{\"v\":{VERSION},\"name\":{},\"hosts\":[",

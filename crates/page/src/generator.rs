@@ -74,7 +74,6 @@ pub const CACHEABLE_SHARE: f64 = 0.9;
 pub const PAGES_MAX: usize = 10_000;
 
 /// Generates `count` pages (at most [`PAGES_MAX`]). The same seed and count give the same pages.
-#[must_use]
 pub fn generate(count: usize, seed: u64) -> Vec<Page> {
     let count = count.min(PAGES_MAX);
     let mut random = Random(SplitMix64::stream(seed, 0));
@@ -106,7 +105,6 @@ pub fn generate(count: usize, seed: u64) -> Vec<Page> {
 
 /// Time of the main thread for a resource (assumed): 10 MB of compressed scripts a second, 50 MB of documents and style
 /// sheets. A script takes half a millisecond at least.
-#[must_use]
 pub const fn work(kind: Kind, body: u64) -> Duration {
     Duration::from_micros(match kind {
         Kind::Script => 500 + body / 10,

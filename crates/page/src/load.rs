@@ -244,7 +244,6 @@ impl<'a> Load<'a> {
     }
 
     /// When [`Self::on_deadline`] is due.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let timer = self.timers.peek().map(|Reverse((time, _, _))| *time);
         Time::earlier(timer, self.main_thread_done)
@@ -256,39 +255,33 @@ impl<'a> Load<'a> {
     }
 
     /// The times of a resource.
-    #[must_use]
     pub fn moment(&self, resource: u16) -> Moment {
         self.states[usize::from(resource)].moment
     }
 
     /// Whether `resource` came, or comes, from the cache.
-    #[must_use]
     pub fn is_cached(&self, resource: u16) -> bool {
         self.view == View::Repeat && self.page.resources[usize::from(resource)].is_cacheable
     }
 
     /// When all render-blocking resources known by then were complete and executed and bytes of the document had arrived.
-    #[must_use]
     pub const fn first_render(&self) -> Option<Time> {
         self.first_render
     }
 
     /// When the load event happened (`onload`).
-    #[must_use]
     pub const fn loaded(&self) -> Option<Time> {
         self.loaded
     }
 
     /// When nothing was left to do: at `onload`, or later if there is more that `onload` does not wait for, or when the
     /// document failed.
-    #[must_use]
     pub const fn finished(&self) -> Option<Time> {
         self.finished
     }
 
     /// The mean time, from the start of the load, at which a byte of a visible resource ([`Kind::is_visible`]) was shown: the integral of the share of visible bytes
     /// not yet shown, until the load event. Like the Speed Index, with bytes in place of pixels.
-    #[must_use]
     pub fn byte_index(&self) -> Option<Duration> {
         Some(self.curve.index(self.started, self.loaded?))
     }

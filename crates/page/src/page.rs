@@ -229,7 +229,6 @@ impl Page {
 impl Page {
     /// The index of the document: the first resource, or the target of its redirects. A redirect is a document at whose completion the
     /// next resource, a document too, is requested.
-    #[must_use]
     pub fn document(&self) -> u16 {
         let redirects = (0..).zip(self.resources.iter().skip(1));
         redirects
@@ -286,7 +285,6 @@ impl Resource {
     }
 
     /// Whether the load event waits for it, if it is wanted before that event.
-    #[must_use]
     pub const fn delays_onload(&self) -> bool {
         self.kind.delays_onload() || self.is_blocking
     }
@@ -316,7 +314,6 @@ impl Kind {
     ];
 
     /// The name in corpus files and tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Document => "document",
@@ -335,7 +332,6 @@ impl Kind {
     /// Chromium derives a load priority from the kind (`TypeToPriority` in Blink's `resource_fetcher.cc`) and sends it as urgency:
     /// "very high" is 0, "high" 1, "medium" 2, "low" 3 and "very low" 4. `ShouldLoadIncremental` in `resource_request_utils.cc`
     /// says what is incremental.
-    #[must_use]
     pub const fn priority(self) -> Priority {
         let (urgency, is_incremental) = match self {
             Self::Document => (0, true),
@@ -353,13 +349,11 @@ impl Kind {
 
     /// Whether the load event waits for a resource of this kind that is wanted before it: not for what scripts fetch, media, and
     /// the rest (prefetches, manifests, beacons, icons).
-    #[must_use]
     pub const fn delays_onload(self) -> bool {
         !matches!(self, Self::Fetch | Self::Media | Self::Other)
     }
 
     /// Whether a user sees it, so that it counts in the curve of bytes shown.
-    #[must_use]
     pub const fn is_visible(self) -> bool {
         matches!(
             self,
@@ -370,7 +364,6 @@ impl Kind {
 
 impl Trigger {
     /// The index of the resource that it names.
-    #[must_use]
     pub const fn of(self) -> u16 {
         match self {
             Self::Bytes { of, .. } | Self::Complete { of } | Self::Executed { of } => of,

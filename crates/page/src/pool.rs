@@ -90,7 +90,6 @@ impl InFlight {
 }
 
 /// Whether Chromium may hold a request over HTTP/1.1 back: its priority is lower than "high".
-#[must_use]
 pub const fn is_low_priority(urgency: u8) -> bool {
     urgency > 1
 }
@@ -135,7 +134,6 @@ impl Pool {
     }
 
     /// How many connections to open for the requests that wait.
-    #[must_use]
     pub fn wanted(&self, in_flight: &InFlight, has_rendered: bool) -> usize {
         let waiting = self.queue.iter();
         let waiting = waiting

@@ -285,7 +285,6 @@ impl fmt::Display for AbsentKey {
 
 impl AbsentKey {
     /// The similar key: its name, or `_["a"]["b"]` where a name alone would not do.
-    #[must_use]
     pub fn meant(&self) -> Option<String> {
         let nearest = self.nearest.as_ref()?;
         Some(match &nearest[..] {

@@ -147,7 +147,6 @@ impl Query {
     }
 
     /// The constant keys that the query reads of its rows, as paths: `["a", "b"]` for `_["a"]["b"]`.
-    #[must_use]
     pub fn keys(&self) -> Vec<Vec<String>> {
         let keys = || {
             let program = self.program().ok()?;
@@ -158,7 +157,6 @@ impl Query {
     }
 
     /// The fields of rows that the query reads; `None` if it may read any.
-    #[must_use]
     pub fn fields(&self) -> Option<Vec<String>> {
         let fields = || match plan::projection(&self.program().ok()?) {
             Projection::Whole => None,
@@ -169,7 +167,6 @@ impl Query {
 
     /// What the query does beside computing a value of each row, in words, such as `an assignment`; `None` if nothing. A query
     /// without an effect can be a part of another one.
-    #[must_use]
     pub fn effect(&self) -> Option<&'static str> {
         let effect = || plan::effect(&self.program().ok()?);
         on_large_stack(effect).flatten()

@@ -76,13 +76,11 @@ impl ReceivedPackets {
 
     /// Whether a packet with this number has been processed, or may have been: such a packet must be dropped (RFC 9000
     /// §12.3).
-    #[must_use]
     pub fn is_duplicate(&self, number: PacketNumber) -> bool {
         self.ranges.contains_or_below(number.get())
     }
 
     /// The largest number received.
-    #[must_use]
     pub fn largest(&self) -> Option<PacketNumber> {
         self.ranges.largest().and_then(PacketNumber::new)
     }
@@ -112,19 +110,16 @@ impl ReceivedPackets {
     }
 
     /// When an ACK frame is due at the latest; `None` if none is.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.policy.deadline()
     }
 
     /// Whether a packet that is sent now should contain an ACK frame, and whether one is due in a packet of its own.
-    #[must_use]
     pub fn urgency(&self, now: Time) -> Urgency {
         self.policy.urgency(now)
     }
 
     /// Whether the peer may wait for the acknowledgment of an ack-eliciting packet: none is known to have arrived.
-    #[must_use]
     pub fn is_unconfirmed(&self) -> bool {
         self.policy.is_unconfirmed()
     }

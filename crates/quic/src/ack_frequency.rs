@@ -66,13 +66,11 @@ impl AckFrequencyOut {
     }
 
     /// Whether the peer supports `ACK_FREQUENCY` and `IMMEDIATE_ACK` frames.
-    #[must_use]
     pub const fn is_allowed(&self) -> bool {
         self.max_ack_delay.is_some()
     }
 
     /// Whether it is time to reconsider the request.
-    #[must_use]
     pub fn is_due(&self, now: Time, probe_timeout: Duration) -> bool {
         self.is_allowed()
             && self
@@ -114,7 +112,6 @@ impl AckFrequencyOut {
     }
 
     /// Whether a frame is pending.
-    #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }

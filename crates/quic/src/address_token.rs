@@ -21,7 +21,6 @@ impl NewTokenOut {
     }
 
     /// Whether the frame is pending.
-    #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }

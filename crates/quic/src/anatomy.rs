@@ -73,7 +73,6 @@ pub struct Anatomy {
 
 impl Anatomy {
     /// The time from the request to the last acknowledgment: all parts without the handshake.
-    #[must_use]
     pub fn transfer(&self) -> Duration {
         self.application
             + self.flow_control

@@ -50,7 +50,6 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// Whether `CONNECTION_CLOSE` must be sent.
-    #[must_use]
     pub const fn needs_close_frame(&self) -> bool {
         matches!(self, Self::Local { .. } | Self::LocalApplication { .. })
     }
@@ -125,19 +124,16 @@ impl Close {
     }
 
     /// The state of the close.
-    #[must_use]
     pub const fn state(&self) -> CloseState {
         self.state
     }
 
     /// Why the connection ended; the first reason is kept.
-    #[must_use]
     pub const fn reason(&self) -> Option<CloseReason> {
         self.reason
     }
 
     /// The reason phrase of the peer's first `CONNECTION_CLOSE` that has one.
-    #[must_use]
     pub fn phrase(&self) -> &str {
         &self.phrase
     }
@@ -186,7 +182,6 @@ impl Close {
     }
 
     /// Whether `CONNECTION_CLOSE` must be sent now.
-    #[must_use]
     pub const fn wants_to_send(&self) -> bool {
         self.is_to_send
     }
@@ -197,7 +192,6 @@ impl Close {
     }
 
     /// When [`Close::on_timeout`] is due.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         match self.state {
             CloseState::Closing | CloseState::Draining => self.over_at,

@@ -205,26 +205,22 @@ impl Connection {
     // ---- questions ------------------------------------------------------------------------------------------------
 
     /// The handshake stage.
-    #[must_use]
     pub const fn stage(&self) -> Stage {
         self.handshake.stage()
     }
 
     /// Whether the peer has shown that it receives at its current address: by a token, or by a packet that only a
     /// receiver of ours can produce (RFC 9000 §8.1). Before that, a 0-RTT request may have a spoofed address.
-    #[must_use]
     pub const fn is_address_validated(&self) -> bool {
         self.paths.current().amplification.is_validated()
     }
 
     /// Whether the connection is closed and may be dropped.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.close.state() == CloseState::Over
     }
 
     /// Why it closed, once it has.
-    #[must_use]
     pub const fn close_reason(&self) -> Option<CloseReason> {
         self.close.reason()
     }
@@ -235,67 +231,56 @@ impl Connection {
     }
 
     /// Statistics of stream data sent.
-    #[must_use]
     pub const fn stream_statistics(&self) -> stream::Statistics {
         self.sources.streams.statistics()
     }
 
     /// Bytes of CRYPTO data sent, each counted once.
-    #[must_use]
     pub fn crypto_sent(&self) -> u64 {
         self.sources.crypto_sent()
     }
 
     /// Loss recovery and congestion control, for logs.
-    #[must_use]
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
     /// Counters of packets, frames and paths.
-    #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
     /// Counters of packets and bytes sent, acknowledged and lost.
-    #[must_use]
     pub const fn recovery_statistics(&self) -> &RecoveryStatistics {
         self.recovery.statistics()
     }
 
     /// The datagram size on the path in use, in bytes of UDP payload.
-    #[must_use]
     pub const fn datagram_size(&self) -> u16 {
         self.paths.datagram_size()
     }
 
     /// The peer's transport parameters, once they are known and confirmed.
-    #[must_use]
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
         self.peer.get()
     }
 
     /// Its configuration.
-    #[must_use]
     pub const fn config(&self) -> &Arc<Config> {
         &self.config
     }
 
     /// The version in use.
-    #[must_use]
     pub const fn version(&self) -> Version {
         self.handshake.version()
     }
 
     /// Which end this is.
-    #[must_use]
     pub const fn side(&self) -> Side {
         self.handshake.side()
     }
 
     /// Whether a client may send 0-RTT now. Early data can be replayed (RFC 9001 §9.2), and may be rejected.
-    #[must_use]
     pub fn is_zero_rtt(&self) -> bool {
         self.handshake.is_zero_rtt()
     }
@@ -314,7 +299,6 @@ impl Connection {
     }
 
     /// The breakdown of the measured transfer's time, until its last acknowledgment; `None` if none was measured.
-    #[must_use]
     pub fn anatomy(&self) -> Option<Anatomy> {
         self.tracer.anatomy()
     }
@@ -331,7 +315,6 @@ impl Connection {
     }
 
     /// Whether there is a listener for trace events.
-    #[must_use]
     pub const fn is_traced(&self) -> bool {
         self.tracer.is_listening()
     }
@@ -343,7 +326,6 @@ impl Connection {
     }
 
     /// The session of the handshake: ALPN, server name, certificate.
-    #[must_use]
     pub fn session(&self) -> &dyn Session {
         self.handshake.session()
     }
@@ -359,13 +341,11 @@ impl Connection {
     }
 
     /// A number that changes whenever [`Connection::local_ids`] or [`Connection::reset_tokens`] do.
-    #[must_use]
     pub const fn ids_generation(&self) -> u64 {
         self.sources.local_ids.changes() + self.sources.peer_ids.changes()
     }
 
     /// The peer's addresses.
-    #[must_use]
     pub const fn network(&self) -> NetworkPath {
         self.paths.current().network
     }
@@ -392,7 +372,6 @@ impl Connection {
 
     /// Path measurements last sent to the client in a token (RFC 9959), and the time since the start; `None` if
     /// nothing was.
-    #[must_use]
     pub fn path_saved(&self) -> Option<(Duration, SavedPath)> {
         let (at, saved) = self.recovery.path_saved()?;
         Some((at.since(self.handshake.started_at()), saved))
@@ -400,7 +379,6 @@ impl Connection {
 
     /// Time from the start of the connection until nothing was in flight for the first time after more than the initial window
     /// had been sent.
-    #[must_use]
     pub fn time_to_idle(&self) -> Option<Duration> {
         let idle_at = self.recovery.measurements().idle_at()?;
         Some(idle_at.since(self.handshake.started_at()))
@@ -424,7 +402,6 @@ impl Connection {
     // ---- time -----------------------------------------------------------------------------------------------------
 
     /// When [`Connection::on_timeout`] is due; `None` for never.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.close.state() != CloseState::Open {
             return self.close.deadline();

@@ -80,13 +80,11 @@ impl CryptoStream {
     }
 
     /// Bytes sent at least once.
-    #[must_use]
     pub const fn sent_bytes(&self) -> u64 {
         self.sent as u64
     }
 
     /// Whether anything is pending.
-    #[must_use]
     pub fn wants_to_send(&self) -> bool {
         self.sent_bytes() < self.end() || !self.lost.is_empty()
     }

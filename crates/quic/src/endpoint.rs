@@ -324,7 +324,6 @@ impl<D> Endpoint<D> {
     }
 
     /// A connection, read-only.
-    #[must_use]
     pub fn peek(&self, handle: Handle) -> Option<&Connection> {
         self.slots.get(handle).and_then(Slot::connection)
     }
@@ -342,13 +341,11 @@ impl<D> Endpoint<D> {
     }
 
     /// One more than the highest index of a connection so far.
-    #[must_use]
     pub const fn index_end(&self) -> u32 {
         self.slots.end()
     }
 
     /// The extra data of the token that an accepted client presented from an earlier connection; empty if none.
-    #[must_use]
     pub fn token_extra(&self, handle: Handle) -> &[u8] {
         self.slots
             .get(handle)
@@ -391,7 +388,6 @@ impl<D> Endpoint<D> {
     }
 
     /// When [`Endpoint::poll_timeout`] is due; `None` for never. At once, while something is waiting to be sent.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.ready.is_empty() && self.answers.len() == 0 {
             self.timers.next()
@@ -442,19 +438,16 @@ impl<D> Endpoint<D> {
     }
 
     /// Counters.
-    #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
     /// The number of connections, including those whose late packets are still recognized after they were closed.
-    #[must_use]
     pub const fn connections(&self) -> usize {
         self.slots.len()
     }
 
     /// The number of clients' handshakes in progress.
-    #[must_use]
     pub const fn handshakes(&self) -> usize {
         self.load.handshakes
     }

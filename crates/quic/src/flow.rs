@@ -46,19 +46,16 @@ impl SendCredit {
     }
 
     /// Bytes that may be sent now.
-    #[must_use]
     pub const fn available(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 
     /// The limit, in bytes from the start.
-    #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
     /// Bytes sent since the start.
-    #[must_use]
     pub const fn used(&self) -> u64 {
         self.used
     }
@@ -80,7 +77,6 @@ impl SendCredit {
     }
 
     /// The limit for a `DATA_BLOCKED` frame, if nothing may be sent and this was not reported yet.
-    #[must_use]
     pub fn blocked_to_send(&self) -> Option<u64> {
         (self.available() == 0 && self.reported != Some(self.limit)).then_some(self.limit)
     }
@@ -136,7 +132,6 @@ impl WindowBudget {
     }
 
     /// Bytes in use.
-    #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -277,13 +272,11 @@ impl ReceiveWindow {
     }
 
     /// Whether a new limit should be announced.
-    #[must_use]
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
     /// The limit to announce now: never lower than the last.
-    #[must_use]
     pub fn next_limit(&self) -> VarInt {
         VarInt::saturating(self.limit.max(self.consumed.saturating_add(self.size)))
     }
@@ -300,25 +293,21 @@ impl ReceiveWindow {
     }
 
     /// Bytes received, by their highest offset.
-    #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
     }
 
     /// Bytes that the application has read or discarded.
-    #[must_use]
     pub const fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// The last limit announced.
-    #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
     /// The window size in bytes.
-    #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }

@@ -106,14 +106,12 @@ impl IdleTimer {
     }
 
     /// When the connection is silently closed (RFC 9000 §10.1); `None` for never. `probe_timeout` is the current one.
-    #[must_use]
     pub fn deadline(&self, probe_timeout: Duration) -> Option<Time> {
         let timeout = self.timeout?.max(probe_timeout.saturating_mul(3));
         Some(self.restarted_at + timeout)
     }
 
     /// When a PING is due to keep the connection alive (RFC 9000 §10.1.2); `None` for never. `probe_timeout` is the current one.
-    #[must_use]
     pub fn keep_alive_at(&self, probe_timeout: Duration) -> Option<Time> {
         // Not needed while an ack-eliciting packet is in flight.
         if self.has_sent {
@@ -134,7 +132,6 @@ impl IdleTimer {
     }
 
     /// When memory is to be freed; `None` if it was.
-    #[must_use]
     pub fn release_at(&self) -> Option<Time> {
         (!self.has_released).then_some(self.restarted_at + RELEASE_AFTER)
     }

@@ -14,7 +14,6 @@ pub struct NetworkPath {
 
 impl NetworkPath {
     /// Whether both are the same path, as far as known.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let is_vague = || self.local.ip().is_unspecified() || other.local.ip().is_unspecified();
         self.remote == other.remote
@@ -23,7 +22,6 @@ impl NetworkPath {
     }
 
     /// Whether at most the peer's port differs, as after a NAT rebinding (RFC 9000 §9.4).
-    #[must_use]
     pub fn is_same_but_for_port(&self, other: &Self) -> bool {
         self.remote.ip() == other.remote.ip()
     }

@@ -66,7 +66,6 @@ pub enum Receipt {
 
 impl Receipt {
     /// One receipt for two frames, if `next` carried the data after that of `self` on the same stream.
-    #[must_use]
     pub fn joined(&self, next: &Self) -> Option<Self> {
         match (*self, *next) {
             (

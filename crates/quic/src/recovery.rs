@@ -276,25 +276,21 @@ impl Recovery {
     // ---- queries ---------------------------------------------------------------------------------------------------
 
     /// The packets sent in a space.
-    #[must_use]
     pub fn sent(&self, space: Space) -> &SentPackets {
         self.spaces.get(space)
     }
 
     /// The round-trip time.
-    #[must_use]
     pub const fn rtt(&self) -> &Rtt {
         &self.control.rtt
     }
 
     /// Bytes in flight.
-    #[must_use]
     pub const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
     /// Available congestion window in bytes: none while the maximum number of packets awaits acknowledgment.
-    #[must_use]
     pub fn window_left(&self) -> u64 {
         if self.has_ring_of(SentPackets::FULL) {
             return 0;
@@ -306,7 +302,6 @@ impl Recovery {
     }
 
     /// Whether implausibly many packets await acknowledgment: the connection must be closed.
-    #[must_use]
     pub fn is_over_limit(&self) -> bool {
         self.has_ring_of(SentPackets::LIMIT)
     }
@@ -321,37 +316,31 @@ impl Recovery {
     }
 
     /// The controller's state, for logs.
-    #[must_use]
     pub fn congestion(&self) -> State {
         self.control.controller.state()
     }
 
     /// The state of ECN validation.
-    #[must_use]
     pub const fn ecn(&self) -> &EcnValidation {
         &self.ecn
     }
 
     /// The thresholds of loss detection, for logs.
-    #[must_use]
     pub const fn thresholds(&self) -> &LossThresholds {
         &self.thresholds
     }
 
     /// Counters.
-    #[must_use]
     pub const fn statistics(&self) -> &RecoveryStatistics {
         &self.statistics
     }
 
     /// What the path has shown of itself, for logs.
-    #[must_use]
     pub const fn measurements(&self) -> &Measurements {
         &self.measurements
     }
 
     /// The pacing rate.
-    #[must_use]
     pub fn pacing(&self) -> Pacing {
         self.control.controller.pacing(&self.control.rtt)
     }
@@ -452,7 +441,6 @@ impl Recovery {
 
     /// Whether nothing was sent or acknowledged since the last call of [`Recovery::on_app_limited`], so that another would
     /// change nothing: window and pacer permit to send as they did then.
-    #[must_use]
     pub const fn is_app_limited(&self) -> bool {
         self.control.is_app_limited
     }
@@ -476,7 +464,6 @@ impl Recovery {
     }
 
     /// The last saved measurements of this path, and when they were saved.
-    #[must_use]
     pub fn path_saved(&self) -> Option<(Time, SavedPath)> {
         self.control.capacity.as_ref()?.offered()
     }
@@ -745,7 +732,6 @@ impl Recovery {
     // ---- the timer ------------------------------------------------------------------------------------------------
 
     /// When [`Recovery::on_timeout`] is due (RFC 9002 §A.8).
-    #[must_use]
     pub fn deadline(&self, context: &TimerContext) -> Option<Time> {
         let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
         self.timer
@@ -789,7 +775,6 @@ impl Recovery {
     }
 
     /// Probe timeouts since the last acknowledgment of something new (RFC 9002 §A.3: `pto_count`).
-    #[must_use]
     pub const fn consecutive_probe_timeouts(&self) -> u32 {
         self.timer.pto_count()
     }

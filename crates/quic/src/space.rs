@@ -18,7 +18,6 @@ impl Space {
     pub const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Application];
 
     /// 0, 1 or 2.
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -53,7 +52,6 @@ impl<T> PerSpace<T> {
     }
 
     /// The value for a space.
-    #[must_use]
     pub const fn get(&self, space: Space) -> &T {
         match space {
             Space::Initial => &self.initial,

@@ -113,7 +113,6 @@ macro_rules! frame_kinds {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
             /// The name in logs.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
@@ -217,7 +216,6 @@ impl FrameKind {
 
 impl FrameCounts {
     /// The number of frames of this type; for padding, the number of bytes.
-    #[must_use]
     pub fn of(&self, kind: FrameKind) -> u64 {
         let high = self.high.as_ref().map_or(0, |high| high[kind as usize]);
         u64::from(high) << 32 | u64::from(self.low[kind as usize])

@@ -248,19 +248,16 @@ impl Streams {
     }
 
     /// Statistics of data sent.
-    #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
     }
 
     /// Number of streams that are open or have pending events.
-    #[must_use]
     pub fn live(&self) -> usize {
         self.live.len()
     }
 
     /// Bytes of stream data buffered: written and unacknowledged, or received and unread.
-    #[must_use]
     pub fn buffered(&self) -> usize {
         let of = |stream: &Stream| {
             let sent = stream.send.as_ref().map_or(0, |send| send.body.written());
@@ -271,7 +268,6 @@ impl Streams {
     }
 
     /// The progress of both parts of a stream; `None` if it is unknown or finished.
-    #[must_use]
     pub fn progress(&self, id: StreamId) -> Option<Progress> {
         let stream = self.live.get(&id)?;
         let send = stream.send.as_deref();
@@ -289,19 +285,16 @@ impl Streams {
     }
 
     /// Connection-level limit of what we send, for logs.
-    #[must_use]
     pub const fn credit(&self) -> &SendCredit {
         &self.credit
     }
 
     /// Connection-level limit of what the peer sends, for logs.
-    #[must_use]
     pub const fn window(&self) -> &ReceiveWindow {
         &self.window
     }
 
     /// The states of the parts that a stream has; `None` if it is unknown or finished.
-    #[must_use]
     pub fn states(&self, id: StreamId) -> Option<(Option<SendState>, Option<ReceiveState>)> {
         let stream = self.live.get(&id)?;
         Some((

@@ -22,13 +22,11 @@ impl WallTime {
     }
 
     /// The time since the Unix epoch.
-    #[must_use]
     pub const fn since_unix_epoch(self) -> Duration {
         self.since_unix_epoch
     }
 
     /// The time since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         self.since_unix_epoch
             .saturating_sub(earlier.since_unix_epoch)

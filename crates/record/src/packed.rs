@@ -35,7 +35,6 @@ pub enum Packing {
 
 impl Packing {
     /// The suffix of file names.
-    #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::None => "",

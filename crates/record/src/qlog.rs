@@ -51,7 +51,6 @@ pub struct Health(Arc<Mutex<Option<io::Error>>>);
 
 impl Health {
     /// The first error of the writer, if any. Nothing is written after it.
-    #[must_use]
     pub fn take_error(&self) -> Option<io::Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -41,20 +41,17 @@ impl Bank {
     }
 
     /// The paths.
-    #[must_use]
     pub fn paths(&self) -> &[BankPath] {
         &self.paths
     }
 
     /// The lines of an arm, by path.
-    #[must_use]
     pub fn lines(&self, arm: &str) -> Option<&[Option<Line>]> {
         let found = self.arms.iter().find(|(name, _)| name == arm);
         found.map(|(_, lines)| lines.as_slice())
     }
 
     /// The number of paths on which the transfer under this arm was not completed.
-    #[must_use]
     pub fn incomplete(&self, arm: &str) -> usize {
         self.lines(arm).map_or(0, |lines| {
             lines.iter().filter(|line| line.is_none()).count()

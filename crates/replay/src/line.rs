@@ -90,7 +90,6 @@ impl Line {
     }
 
     /// The number of a column.
-    #[must_use]
     pub fn get(&self, column: Column) -> Option<f64> {
         Some(self.values[column as usize]).filter(|value| value.is_finite())
     }
@@ -100,13 +99,11 @@ impl Line {
     }
 
     /// The natural logarithm of the time to last byte in ms, of 0.5 ms at least, as logs round to 1 ms.
-    #[must_use]
     pub fn log_ttlb(&self) -> Option<f64> {
         self.get(Column::Ttlb).map(|ttlb| libm::log(ttlb.max(0.5)))
     }
 
     /// The share of packets that were lost, 0 to 1.
-    #[must_use]
     pub fn loss(&self) -> Option<f64> {
         let sent = self.get(Column::Sent).filter(|sent| *sent > 0.0)?;
         Some((self.get(Column::Lost)? / sent).min(1.0))
@@ -148,7 +145,6 @@ pub struct Feature {
 
 impl Feature {
     /// The value; `None` if a column is absent.
-    #[must_use]
     pub fn of(&self, line: &Line) -> Option<f64> {
         Some((self.of)(line)).filter(|value| value.is_finite())
     }
@@ -274,7 +270,6 @@ impl Selection {
     }
 
     /// The values of the features; `None` if the line lacks one of them.
-    #[must_use]
     pub fn values(&self, line: &Line) -> Option<Vec<f64>> {
         self.used
             .iter()

@@ -155,7 +155,6 @@ pub struct Check {
 
 impl Check {
     /// The result.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         let of = |error: &Estimate, margin: f64| match error {
             error if error.contains(0.0) && error.low >= -margin && error.high <= margin => {
@@ -171,7 +170,6 @@ impl Check {
     }
 
     /// The mean error of the percentiles, without signs.
-    #[must_use]
     pub fn curve(&self) -> f64 {
         let errors = self.percentiles.iter().map(|(_, error)| error.value.abs());
         errors.sum::<f64>() / self.percentiles.len().max(1) as f64
@@ -525,7 +523,6 @@ fn minus(first: &Statistics, second: &Statistics) -> Statistics {
 
 /// The p of a chi-squared test of whether the arms of a log have their connections at the same sites, if it is so small that a check of
 /// one arm by another compares different connections.
-#[must_use]
 pub fn imbalance(log: &[LogLine]) -> Option<f64> {
     let mut cells: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     let mut arms: BTreeMap<&str, f64> = BTreeMap::new();

@@ -106,7 +106,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// Whether the interval contains a value.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

@@ -134,7 +134,6 @@ fn first_above(differences: &[f64], share: f64) -> Option<usize> {
 /// The recorded curve parts from its twin if it differs by more from every curve at some time. Its twin is then the last one from which
 /// it differs by more than half of the similar curves do from theirs, and the parting is where that difference starts; else, the twin is
 /// the nearest curve. `None` with fewer than three curves.
-#[must_use]
 pub fn parting(recorded: &[f64], curves: &[Vec<f64>], shift: usize) -> Option<Parting> {
     if curves.len() < 3 || recorded.is_empty() {
         return None;

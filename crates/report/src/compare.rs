@@ -125,7 +125,6 @@ impl Metric {
     pub const ALL: [Self; 2] = [Self::Load, Self::Render];
 
     /// Its name in JSON.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -185,32 +184,27 @@ impl PageLoads {
     }
 
     /// The result on each network.
-    #[must_use]
     pub fn verdicts(&self, selection: Selection) -> Vec<Verdict> {
         let pairs = verdict::pairs(self, selection);
         pairs.iter().map(|pairs| Verdict::of(pairs)).collect()
     }
 
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         page::document(self)
     }
 
     /// The charts of all networks: this metric in the first view, in the first arm that is not the baseline.
-    #[must_use]
     pub fn svg(&self, metric: Metric) -> String {
         svg::document(&figure::overview(self, Selection::first(metric)))
     }
 
     /// The same for print, with this name.
-    #[must_use]
     pub fn figure(&self, name: &str, metric: Metric) -> Figure {
         figure::print(self, name, Selection::first(metric))
     }
 
     /// The results, for other programs.
-    #[must_use]
     pub fn json(&self) -> Value {
         let results = self.selections().into_iter().flat_map(|selection| {
             let verdicts = self.verdicts(selection).into_iter().enumerate();

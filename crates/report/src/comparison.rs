@@ -113,13 +113,11 @@ impl Comparison {
     }
 
     /// The keys of [`Settings::filter`] that no line has.
-    #[must_use]
     pub fn absent(&self) -> &[AbsentKey] {
         &self.absent
     }
 
     /// The first state that begins with the same few rows as an earlier one, with the name of that: they may be of the same part of a log.
-    #[must_use]
     pub fn repeated(&self) -> Option<&str> {
         self.repeated.as_deref()
     }
@@ -157,31 +155,26 @@ impl Comparison {
     }
 
     /// Why the log could not be read to its end, if so.
-    #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.analysis.trouble.as_deref()
     }
 
     /// The page: one self-contained file.
-    #[must_use]
     pub fn html(&self) -> String {
         page::document(&self.analysis)
     }
 
     /// The charts for print, that of all connections first.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         print::all(&self.analysis)
     }
 
     /// The results of the page as JSON.
-    #[must_use]
     pub fn json(&self) -> String {
         page::json(&self.analysis)
     }
 
     /// Key figures of the arms, the baseline first.
-    #[must_use]
     pub fn summary(&self) -> Vec<Summary> {
         let analysis = &self.analysis;
         let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
@@ -211,56 +204,47 @@ impl Comparison {
     }
 
     /// What needs action before the results are used, in sentences.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         warnings::warnings(&self.analysis)
     }
 
     /// What a reader of the results has to know, in sentences.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         warnings::notes(&self.analysis)
     }
 
     /// Whether the numbers of connections of the arms cannot be by chance. The results then do not compare the arms, and there are no
     /// verdicts.
-    #[must_use]
     pub fn ratio_fails(&self) -> bool {
         self.analysis.ratio_fails()
     }
 
     /// Whether some lines were read before, so that connections count twice. A report of many of them is an [`Error::Copies`].
-    #[must_use]
     pub fn has_copies(&self) -> bool {
         self.analysis.copies.is_some()
     }
 
     /// For how many looks at the experiment the intervals hold, in a sentence.
-    #[must_use]
     pub fn looks(&self) -> String {
         text::looks(&self.analysis)
     }
 
     /// The overall change stratified by site beside the pooled one, a sentence per arm. None without sites, or of paired connections.
-    #[must_use]
     pub fn stratified(&self) -> Vec<String> {
         text::stratified(&self.analysis)
     }
 
     /// A sentence per arm: at which percentiles its difference from the baseline is significant.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         text::verdicts(&self.analysis)
     }
 
     /// How many connections detect [`Settings::power`], a sentence per arm; none if that is not set.
-    #[must_use]
     pub fn power(&self) -> Vec<String> {
         text::power(&self.analysis)
     }
 
     /// A sentence per arm: what the neighbours of its transfers lose or gain. None if the log has no neighbours.
-    #[must_use]
     pub fn harm(&self) -> Vec<String> {
         text::harm(&self.analysis)
     }

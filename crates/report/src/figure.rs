@@ -59,7 +59,6 @@ impl Width {
     pub const MAX: f64 = 24.0;
 
     /// The width in inches.
-    #[must_use]
     pub const fn inches(self) -> f64 {
         self.inches
     }
@@ -337,13 +336,11 @@ pub struct Print {
 
 impl Print {
     /// A PDF of one page, which is as large as the figure.
-    #[must_use]
     pub fn pdf(&self) -> Vec<u8> {
         pdf::document(&self.scene)
     }
 
     /// The same page as SVG.
-    #[must_use]
     pub fn svg(&self) -> String {
         svg::print(&self.scene)
     }
@@ -353,7 +350,6 @@ impl Print {
 ///
 /// A point beyond an axis is not drawn and has no row. Bounds are as they are, even where they are drawn at the edge. Values are
 /// rounded to a millionth.
-#[must_use]
 pub fn csv(figures: &[Figure]) -> String {
     let mut text = "chart,panel,series,x,y,x_low,x_high,y_low,y_high\n".to_owned();
     for figure in figures {

@@ -33,7 +33,6 @@ pub struct Candidate {
 
 impl Front {
     /// Loss over time: a mark per candidate with its intervals. Candidates on the front have names.
-    #[must_use]
     pub fn figure(&self) -> Figure {
         let point = |one: &Candidate| Point {
             x_bounds: Some((one.ttlb.interval.0 * 100.0, one.ttlb.interval.1 * 100.0)),

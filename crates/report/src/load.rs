@@ -66,13 +66,11 @@ pub(crate) fn notes(notes: &[String], body: &mut String) {
 
 impl Versus {
     /// The chart for print.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         figure::ratios(&self.ratios).into_iter().collect()
     }
 
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
         headline(&self.tiles, &self.command, &mut body);
@@ -114,19 +112,16 @@ impl Run {
     }
 
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         self.cleaned().page()
     }
 
     /// A time in ms, as the page writes it.
-    #[must_use]
     pub fn time(ms: f64) -> String {
         figure::time(ms)
     }
 
     /// The charts for print.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let run = self.cleaned();
         figure::ALL

@@ -64,13 +64,11 @@ impl LossStudy {
     pub const INTERVAL_MIN: u64 = 10;
 
     /// The place of a cell in [`Self::times`].
-    #[must_use]
     pub const fn place(&self, size: usize, arm: usize, loss: usize) -> usize {
         (size * self.arms.len() + arm) * self.losses.len() + loss
     }
 
     /// The median of a cell, with its interval.
-    #[must_use]
     pub fn median(&self, size: usize, arm: usize, loss: usize) -> Median {
         let place = self.place(size, arm, loss);
         let Some(times) = self.times.get(place).filter(|times| !times.is_empty()) else {
@@ -102,7 +100,6 @@ impl LossStudy {
 
     /// The medians as JSON: `schema`, `arms`, and `cells` with `size`, `loss`, `arm`, `transfers`, `incomplete`, `ttlb_ms_median`
     /// and `ttlb_ms_ci95`, which are absent if unknown.
-    #[must_use]
     pub fn json(&self) -> Value {
         let mut cells = Vec::new();
         for (size, bytes) in self.sizes.iter().enumerate() {
@@ -130,7 +127,6 @@ impl LossStudy {
     }
 
     /// The chart of a size, as SVG.
-    #[must_use]
     pub fn svg(&self, size: usize) -> String {
         svg::document(&self.figure(size).screen(Size::Wide))
     }
@@ -140,7 +136,6 @@ impl LossStudy {
     }
 
     /// Whether a median of a size has an interval.
-    #[must_use]
     pub fn has_intervals(&self, size: usize) -> bool {
         let mut arms = 0..self.arms.len();
         arms.any(|arm| {
@@ -150,7 +145,6 @@ impl LossStudy {
     }
 
     /// The chart of a size for print.
-    #[must_use]
     pub fn figure(&self, size: usize) -> Figure {
         let share = |loss: usize| self.losses[loss] * 100.0;
         let arms = self.arms.iter().enumerate().map(|(arm, name)| {
@@ -210,7 +204,6 @@ impl LossStudy {
     }
 
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut body = document::header(&self.title, &self.subtitle, &self.warnings);
         for size in 0..self.sizes.len() {
@@ -254,7 +247,6 @@ impl LossStudy {
 
 impl Median {
     /// The median, its interval, and how many transfers were incomplete. A unit that all have is written once.
-    #[must_use]
     pub fn text(&self) -> String {
         let time = |ms: f64| Unit::Milliseconds.format(ms);
         let mut text = self.median_ms.map_or_else(|| "–".to_owned(), time);

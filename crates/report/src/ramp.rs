@@ -92,7 +92,6 @@ pub struct Table {
 
 impl Page {
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut body = document::header(&self.title, &self.standing, &[]);
         load::headline(&self.tiles, &self.command, &mut body);

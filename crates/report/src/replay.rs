@@ -66,7 +66,6 @@ pub struct Curve {
 
 impl Page {
     /// The page.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut body = document::header(&self.title, &self.subtitle, &self.reasons);
         load::headline(&self.tiles, &self.command, &mut body);

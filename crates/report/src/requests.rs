@@ -154,7 +154,6 @@ pub struct ArmRequests {
 
 impl Requests {
     /// Whether the numbers of connections cannot be by chance, so that the arms cannot be compared.
-    #[must_use]
     pub fn ratio_fails(&self) -> bool {
         self.ratio_p.is_some_and(|p| p < RATIO_P)
     }

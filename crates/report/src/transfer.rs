@@ -192,19 +192,16 @@ impl Picture {
     }
 
     /// An interactive page: one self-contained file, light and dark, with the static picture if there is no JavaScript.
-    #[must_use]
     pub fn html(&self) -> String {
         page::document(self)
     }
 
     /// A self-contained figure. Four arms take a few hundred kB, whatever the number of points.
-    #[must_use]
     pub fn svg(&self) -> String {
         svg::document(&figure::scene(&clean::cleaned(self)))
     }
 
     /// The figure for print: a panel per row, with a line per arm.
-    #[must_use]
     pub fn figure(&self) -> Figure {
         print::figure(&clean::cleaned(self))
     }

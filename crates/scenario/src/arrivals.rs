@@ -48,7 +48,6 @@ const WEB: [(f64, f64); 12] = [
 
 impl Sizes {
     /// The mean, in bytes.
-    #[must_use]
     pub fn mean(self) -> f64 {
         match self {
             Self::Fixed(bytes) => bytes as f64,
@@ -60,7 +59,6 @@ impl Sizes {
     }
 
     /// The size that this share of transfers does not exceed, 0 to 1.
-    #[must_use]
     pub fn at(self, share: f64) -> u64 {
         if let Self::Fixed(bytes) = self {
             return bytes;
@@ -122,7 +120,6 @@ impl Arrivals {
     }
 
     /// The mean time between two arrivals on a bottleneck of this rate.
-    #[must_use]
     pub fn interval(&self, rate: Rate) -> Duration {
         let bits = self.sizes.mean() * 8.0;
         let seconds = bits / (self.load * rate.bits_per_second() as f64);

@@ -35,7 +35,6 @@ impl ClientAcks {
     pub const ALL: [Self; 4] = [Self::Rfc9000, Self::Chromium, Self::Firefox, Self::Safari];
 
     /// Its name in files and on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rfc9000 => "rfc9000",
@@ -46,7 +45,6 @@ impl ClientAcks {
     }
 
     /// The longest delay of an acknowledgment: the transport parameter `max_ack_delay`.
-    #[must_use]
     pub const fn max_ack_delay(self) -> Duration {
         match self {
             Self::Firefox => Duration::from_millis(20),
@@ -55,7 +53,6 @@ impl ClientAcks {
     }
 
     /// Fewer acknowledgments after the first packets.
-    #[must_use]
     pub const fn decimation(self) -> Option<AckDecimation> {
         match self {
             Self::Chromium => Some(AckDecimation::CHROMIUM),

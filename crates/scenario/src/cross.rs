@@ -139,13 +139,11 @@ impl CrossTraffic {
     }
 
     /// The hops that its data pass.
-    #[must_use]
     pub fn hops(&self) -> RangeInclusive<u8> {
         self.hops.clone().unwrap_or(0..=u8::MAX)
     }
 
     /// The propagation delay of its data on this link.
-    #[must_use]
     pub fn delay(&self, link: &link::Config) -> Duration {
         let hops = self.hops();
         let on_way = (0u8..).zip(link.hops());

@@ -272,7 +272,6 @@ impl Experiment {
     /// Returns the connection with this number. Each has its own draw, and an arm drawn by the shares. If `paired`, each draw is
     /// used by one connection of each arm in succession, whatever the shares: arms differ in nothing else, so fewer connections
     /// show a difference.
-    #[must_use]
     pub fn connection(&self, index: u64, paired: bool) -> Plan {
         let arms = self.arms.len() as u64;
         let number = if paired { index / arms } else { index };
@@ -295,14 +294,12 @@ impl Experiment {
     }
 
     /// Whether one of the first `draws` draws has this seed.
-    #[must_use]
     pub fn has_seed(&self, seed: u64, draws: u64) -> bool {
         (0..draws).any(|number| self.seed_of_draw(number) == seed)
     }
 
     /// Returns the scenario of a connection. Random events on its path depend only on the seed of the draw, so paired
     /// connections meet the same ones.
-    #[must_use]
     pub fn scenario(&self, plan: &Plan) -> Scenario {
         let draw = &plan.draw;
         let requests = self.workload.requests(|number| match number {

@@ -20,7 +20,6 @@ impl HttpVersion {
     pub const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Http3];
 
     /// Its name on the command line and in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http1 => "1.1",
@@ -30,7 +29,6 @@ impl HttpVersion {
     }
 
     /// The version that a text means by one of the names that are used elsewhere, such as `h2` and `HTTP/2`.
-    #[must_use]
     pub fn by_any_name(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
         let number = ["http/", "http", "h"]
@@ -67,7 +65,6 @@ pub enum Upgrade {
 
 impl Upgrade {
     /// Its name on the command line and in files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",

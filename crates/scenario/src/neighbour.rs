@@ -54,7 +54,6 @@ pub struct Observation {
 
 impl Observation {
     /// The length of the observation.
-    #[must_use]
     pub const fn span(&self) -> Duration {
         self.until.saturating_sub(self.from)
     }

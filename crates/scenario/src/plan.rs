@@ -168,7 +168,6 @@ impl RampPlan {
     }
 
     /// A span in hours, rounded up.
-    #[must_use]
     pub const fn hours(span: Duration) -> u64 {
         span.as_secs().div_ceil(HOUR_SECS)
     }

@@ -413,7 +413,6 @@ pub struct UpFacts {
 
 impl DrawFacts {
     /// The lower of line rate and policer rate.
-    #[must_use]
     pub fn long_term_rate(&self) -> Rate {
         match self.policer {
             Some(policer) => policer.rate.min(self.rate),
@@ -502,7 +501,6 @@ impl Population {
     }
 
     /// The name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -518,7 +516,6 @@ impl Population {
     }
 
     /// The factors of [`Population::scaled`].
-    #[must_use]
     pub const fn sweep(&self) -> &Sweep {
         &self.sweep
     }
@@ -610,7 +607,6 @@ impl Population {
     }
 
     /// Draws a client. The same seed gives the same client.
-    #[must_use]
     pub fn draw(&self, seed: u64) -> Draw {
         if let Some((name, variant)) = self.variant(seed) {
             return Draw {

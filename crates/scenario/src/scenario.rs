@@ -54,13 +54,11 @@ pub struct Path {
 
 impl Path {
     /// The round-trip time without queues.
-    #[must_use]
     pub fn rtt(&self) -> Duration {
         self.down.total_delay() + self.up.total_delay()
     }
 
     /// The link of this direction.
-    #[must_use]
     pub const fn link(&self, direction: Direction) -> &link::Config {
         match direction {
             Direction::Down => &self.down,
@@ -152,7 +150,6 @@ impl Handshake {
     pub const ALL: [Self; 3] = [Self::Full, Self::Resumed, Self::ZeroRtt];
 
     /// Its name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -233,7 +230,6 @@ impl Default for Transport {
 
 impl Scenario {
     /// Direction of the first flow's data, whose link counts as the bottleneck.
-    #[must_use]
     pub fn direction(&self) -> Direction {
         self.flows
             .first()
@@ -241,7 +237,6 @@ impl Scenario {
     }
 
     /// The hop that counts as the bottleneck: of the link of the first flow's data, the one with the lowest rate.
-    #[must_use]
     pub fn bottleneck(&self) -> &link::Config {
         self.path.link(self.direction()).bottleneck().1
     }

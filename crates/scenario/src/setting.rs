@@ -74,7 +74,6 @@ impl SettingError {
     }
 
     /// The sentence without the key and the line.
-    #[must_use]
     pub fn problem(&self) -> String {
         match self.expected.as_str() {
             "" => self.value.clone(),

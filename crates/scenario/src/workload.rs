@@ -64,7 +64,6 @@ impl Workload {
     }
 
     /// The requests, with the size of each object by its number.
-    #[must_use]
     pub fn requests(&self, size: impl Fn(u64) -> u64) -> Vec<Request> {
         let parallel = u64::from(self.parallel.max(1));
         let total = parallel * u64::from(self.requests);
@@ -81,7 +80,6 @@ impl Workload {
     }
 
     /// A description; `None` for the default, one object down.
-    #[must_use]
     pub fn describe(&self) -> Option<String> {
         if *self == Self::default() {
             return None;

@@ -174,7 +174,6 @@ impl Identity {
 
     /// The hash of the public key for Chromium's `--ignore-certificate-errors-spki-list`: SHA-256 of
     /// `SubjectPublicKeyInfo` in base64. `None` if the certificate cannot be parsed.
-    #[must_use]
     pub fn public_key_hash(&self) -> Option<String> {
         let certificate = parse(self.chain.first()?).ok()?;
         let key = certificate.tbs_certificate.subject_public_key_info;

@@ -54,7 +54,6 @@ pub fn start(path: &Path, settings: &LogSettings) -> io::Result<(LogWriter, LogT
 
 impl LogThread {
     /// Waits until everything is written, which requires that no [`LogWriter`] is left. Returns the first error too.
-    #[must_use]
     pub fn finish(self) -> (LogStatistics, Option<io::Error>) {
         let error = match self.thread.join() {
             Ok(error) => error,
@@ -64,7 +63,6 @@ impl LogThread {
     }
 
     /// The current counters.
-    #[must_use]
     pub fn statistics(&self) -> LogStatistics {
         self.counts.read()
     }

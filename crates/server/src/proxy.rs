@@ -240,7 +240,6 @@ impl Proxy {
     }
 
     /// Access to the counters of its upstream.
-    #[must_use]
     pub fn counts(&self) -> UpstreamCounts {
         let connector = Arc::clone(&self.shared.connector);
         let (upstream, balance) = (

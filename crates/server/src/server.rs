@@ -470,37 +470,31 @@ impl Server {
     }
 
     /// The address it listens on.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The enabled versions of HTTP.
-    #[must_use]
     pub const fn versions(&self) -> Versions {
         self.versions
     }
 
     /// The address of the listener that redirects to HTTPS.
-    #[must_use]
     pub const fn plain_address(&self) -> Option<SocketAddr> {
         self.plain
     }
 
     /// Address of the metrics and health endpoints.
-    #[must_use]
     pub const fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
     /// The system's support for HTTP/3, and the distribution of datagrams to workers.
-    #[must_use]
     pub const fn capabilities(&self) -> Option<(Capabilities, Steering)> {
         self.capabilities
     }
 
     /// The number of HTTP/3 workers.
-    #[must_use]
     pub fn workers(&self) -> usize {
         self.pool.as_ref().map_or(0, |pool| pool.remotes().len())
     }
@@ -642,7 +636,6 @@ impl Server {
     }
 
     /// Accepts no more requests, finishes those in flight for up to `limit`, and shuts down. Returns a report.
-    #[must_use]
     pub fn shut_down(mut self, limit: Duration) -> Report {
         drop(self.offer.take());
         if let Some(tcp) = &self.tcp {

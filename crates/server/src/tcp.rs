@@ -144,7 +144,6 @@ impl HandshakeFailure {
     pub const ALL: [Self; 4] = [Self::Timeout, Self::Connection, Self::ServerName, Self::Tls];
 
     /// Its name in metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",

@@ -16,7 +16,6 @@ pub(crate) fn new_key() -> Result<HeaderValue, Unspecified> {
 }
 
 /// The `sec-websocket-accept` for a key (RFC 6455 §4.2.2).
-#[must_use]
 pub fn accept(key: &HeaderValue) -> String {
     let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     context.update(key.as_bytes());

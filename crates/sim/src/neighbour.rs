@@ -27,14 +27,12 @@ pub struct NeighbourOutcome {
 
 impl NeighbourOutcome {
     /// The loss rate, 0 to 1. `None` without packets.
-    #[must_use]
     pub fn loss(&self) -> Option<f64> {
         let all = self.packets + self.lost;
         (all > 0).then(|| self.lost as f64 / all as f64)
     }
 
     /// The mean time in the queue. `None` without packets.
-    #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         let packets = u32::try_from(self.packets).unwrap_or(u32::MAX);
         self.waited.checked_div(packets)
@@ -63,7 +61,6 @@ impl NeighbourCounter {
     }
 
     /// The neighbour's outcome; `None` without an observation.
-    #[must_use]
     pub fn outcome(&self) -> Option<NeighbourOutcome> {
         self.window.map(|_| self.outcome)
     }

@@ -31,7 +31,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Counters of the bottleneck link.
-    #[must_use]
     pub const fn bottleneck_link(&self) -> &LinkStatistics {
         match self.direction {
             Direction::Down => &self.down,
@@ -89,13 +88,11 @@ pub struct FlowOutcome {
 
 impl FlowOutcome {
     /// Whether all responses arrived.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.last_byte().is_some()
     }
 
     /// From the client's first datagram to the end of the last response; `None` if a response is incomplete.
-    #[must_use]
     pub fn last_byte(&self) -> Option<Duration> {
         let ends = self.responses.iter();
         let ends = ends.map(|one| Some((one.requested_at + one.last_byte?).since(self.started_at)));

@@ -188,7 +188,6 @@ impl Recorder {
     }
 
     /// Returns the recording.
-    #[must_use]
     pub fn into_recording(self) -> Recording {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.join_passages();

@@ -112,14 +112,12 @@ const SIZE_CLASSES: [Option<u64>; 3] = [Some(100_000), Some(1_000_000), None];
 
 impl CompletionTimes {
     /// The class of sizes in words, such as `below 100kB`.
-    #[must_use]
     pub fn name(&self) -> String {
         let below = self.below.map(lastbyte_units::show_bytes);
         below.map_or_else(|| "others".to_owned(), |below| format!("below {below}"))
     }
 
     /// The times by size; classes without transfers are left out.
-    #[must_use]
     pub fn by_size(arrivals: &ArrivalsOutcome) -> Vec<Self> {
         let mut from = 0;
         let classes = SIZE_CLASSES.iter().filter_map(|below| {
@@ -164,7 +162,6 @@ fn why(reason: CloseReason) -> String {
 
 impl Row {
     /// The rows of an outcome, one for each flow.
-    #[must_use]
     pub fn all(label: &Label, outcome: &Outcome) -> Vec<Self> {
         let rows = outcome.flows.iter().enumerate().map(|(flow, one)| {
             let first = one.responses.first();
@@ -218,7 +215,6 @@ impl Row {
     }
 
     /// A time in round trips of the path; `None` on a path without delay.
-    #[must_use]
     pub fn in_round_trips(&self, span: Duration) -> Option<f64> {
         (!self.path_rtt.is_zero()).then(|| span.as_secs_f64() / self.path_rtt.as_secs_f64())
     }

@@ -101,7 +101,6 @@ impl fmt::Display for Action {
 
 impl Action {
     /// Whether no other decision follows.
-    #[must_use]
     pub const fn is_end(self) -> bool {
         !matches!(self, Self::Start | Self::Hold | Self::Ramp)
     }
@@ -222,7 +221,6 @@ impl Look {
     }
 
     /// Whether each number is one of a ramp: each decision takes another epoch, and numbers of connections are summed.
-    #[must_use]
     pub fn is_in_range(&self) -> bool {
         let mut counts = self.connections.values().flatten();
         self.look <= COUNT_MAX
@@ -262,7 +260,6 @@ impl Ramp {
     }
 
     /// The looks so far.
-    #[must_use]
     pub fn looks(&self) -> &[Look] {
         &self.0
     }
@@ -273,19 +270,16 @@ impl Ramp {
     }
 
     /// Whether the ramp has ended.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.last().is_some_and(|look| look.action.is_end())
     }
 
     /// Whether the first stage has yet to start.
-    #[must_use]
     pub fn waits(&self) -> bool {
         !self.is_over() && self.0.iter().all(|look| look.action != Action::Start)
     }
 
     /// Whether each stage is one of this plan, and each share that of its decision.
-    #[must_use]
     pub fn follows(&self, plan: &RampPlan) -> bool {
         let mut waits = true;
         self.0.iter().all(|look| {
@@ -314,7 +308,6 @@ impl Ramp {
     }
 
     /// The epochs since the start.
-    #[must_use]
     pub fn epochs(&self) -> Vec<Epoch> {
         let mut epochs: Vec<Epoch> = Vec::new();
         let waits = |look: &&Look| look.action != Action::Start;
@@ -337,7 +330,6 @@ impl Ramp {
 
     /// The look that starts the first stage, or holds before it in a window of `freeze`. Times are in milliseconds since 1970: lines
     /// are of the ramp since `until_ms`, and now.
-    #[must_use]
     pub fn start(&self, subject: &Subject<'_>, plan: &str, until_ms: u64, now_ms: u64) -> Look {
         let last = self.0.last();
         let first = || {
@@ -395,7 +387,6 @@ impl Ramp {
 
     /// The look that takes the arm away for an operator, also before the start and after a win, in an epoch after all that servers know.
     /// `None` if there are no looks, or the ramp is over and the arm has no connections.
-    #[must_use]
     pub fn stop(&self, rule: String, now_ms: u64, known_epoch: u32) -> Option<Look> {
         let last = self.0.last()?;
         let can_end = last.share > 0.0 || !last.action.is_end();
@@ -403,14 +394,12 @@ impl Ramp {
     }
 
     /// The look at these lines, at this time in milliseconds since 1970. `None` if the ramp did not start, or is over.
-    #[must_use]
     pub fn look(&self, subject: &Subject<'_>, tally: &Tally, now_ms: u64) -> Option<Look> {
         self.look_without(tally.ignored, subject, tally, now_ms)
     }
 
     /// The look in place of a recorded one, the next of this ramp. Lines that did not count are those of then. `None` if the ramp is
     /// over.
-    #[must_use]
     pub fn again(&self, subject: &Subject<'_>, tally: &Tally, recorded: &Look) -> Option<Look> {
         let at = recorded.at;
         if recorded.action == Action::Stopped {

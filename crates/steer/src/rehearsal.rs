@@ -191,7 +191,6 @@ const FIXED: f64 = 7.849;
 
 impl<'a> Rehearsal<'a> {
     /// A rehearsal with so many connections a week. `None` without paths.
-    #[must_use]
     pub fn new(subject: Subject<'a>, bank: &[BankPath], week: u64) -> Option<Self> {
         let mut sites: Vec<String> = bank.iter().map(|path| path.site.clone()).collect();
         sites.sort();
@@ -223,7 +222,6 @@ impl<'a> Rehearsal<'a> {
 
     /// The number of connections with which a design of two equal arms detects the plan's change at one look, at a chosen
     /// number, with a power of 80 % and 5 % of false results. `None` if there is no variance.
-    #[must_use]
     pub fn fixed_design(&self) -> Option<u64> {
         let mut strata = vec![Sums::default(); self.sites.len()];
         let limit = self.limit_ms();
@@ -245,7 +243,6 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Runs the plan once.
-    #[must_use]
     pub fn run(&self, scenario: &Scenario, seed: u64) -> Run {
         let mut random = SplitMix64::stream(seed, 0);
         let mut ramp = Ramp::default();

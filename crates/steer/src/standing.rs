@@ -19,7 +19,6 @@ pub struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     /// The standing of a ramp. `None` if it did not start, or its first look has no setup.
-    #[must_use]
     pub fn of(ramp: &'a Ramp) -> Option<Self> {
         let looks = ramp.looks();
         Some(Self {
@@ -30,7 +29,6 @@ impl<'a> Standing<'a> {
     }
 
     /// Where the ramp stands, and why.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Look {
             action,
@@ -69,7 +67,6 @@ impl<'a> Standing<'a> {
     }
 
     /// The page, but for what the caller knows.
-    #[must_use]
     pub fn page(&self) -> Page {
         let setup = self.setup;
         let marks = self.decisions().filter(|look| look.action != Action::Hold);

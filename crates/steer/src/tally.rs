@@ -130,7 +130,6 @@ impl Values {
 }
 
 /// The smoothed round-trip time as a multiple of the minimum, of a line that has both. Whole milliseconds of less than one are not known.
-#[must_use]
 pub fn rtt_ratio([minimum, smoothed]: [Option<f64>; 2]) -> Option<f64> {
     let (minimum, smoothed) = minimum.zip(smoothed)?;
     (minimum > 0.0).then(|| smoothed / minimum)
@@ -279,13 +278,11 @@ impl Tally {
     }
 
     /// The sites beyond those that can be told apart. A caller refuses such lines.
-    #[must_use]
     pub const fn excess_sites(&self) -> usize {
         self.sites.len().saturating_sub(SITES_MAX)
     }
 
     /// Whether epochs that are not known yet do not count any more, for want of room.
-    #[must_use]
     pub fn has_too_many_epochs(&self) -> bool {
         self.newest.len() >= EPOCHS_MAX
     }
@@ -352,7 +349,6 @@ impl Tally {
     }
 
     /// The last epoch of a line that comes after those of the ramp: decisions are missing.
-    #[must_use]
     pub const fn later_epoch(&self) -> Option<u32> {
         self.later_epoch
     }
@@ -411,7 +407,6 @@ impl Tally {
     }
 
     /// The number of connections of baseline and arm in an epoch, or in all.
-    #[must_use]
     pub fn connections(&self, epoch: Option<u32>) -> [u64; 2] {
         let mut counts = [0; 2];
         for ((number, _), values) in &self.cells {
@@ -424,7 +419,6 @@ impl Tally {
     }
 
     /// The number of connections of baseline and arm by site.
-    #[must_use]
     pub fn by_site(&self) -> BTreeMap<String, [u64; 2]> {
         let mut sites: BTreeMap<String, [u64; 2]> = BTreeMap::new();
         for ((_, site), values) in &self.cells {

@@ -15,13 +15,11 @@ thread_local! {
 }
 
 /// The number of allocations by this thread. Reallocations count.
-#[must_use]
 pub fn allocation_count() -> u64 {
     ALLOCATIONS.get()
 }
 
 /// The bytes that this thread allocated, less those that it freed. It wraps around if the thread frees what others allocated.
-#[must_use]
 pub fn live_bytes() -> usize {
     LIVE_BYTES.get()
 }

@@ -12,7 +12,6 @@ impl<'a> Input<'a> {
     }
 
     /// Whether nothing is left.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

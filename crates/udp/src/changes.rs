@@ -55,7 +55,6 @@ impl NetworkChanges {
     }
 
     /// A handle with which another thread can end the wait.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         self.poller.waker()
     }

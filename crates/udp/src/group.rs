@@ -108,7 +108,6 @@ pub fn adopt_group(
 }
 
 /// Whether further sockets may be bound to the address of this one (`SO_REUSEPORT`).
-#[must_use]
 pub fn shares_its_port(socket: &UdpSocket) -> bool {
     cfg!(unix) && SockRef::from(socket).reuse_port().unwrap_or(false)
 }

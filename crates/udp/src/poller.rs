@@ -60,7 +60,6 @@ impl Poller {
     }
 
     /// A handle with which other threads can end the wait.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         Waker::on(&self.rope)
     }

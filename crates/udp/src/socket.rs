@@ -148,14 +148,12 @@ impl Socket {
     }
 
     /// The local address of the socket.
-    #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
     /// The features that the system supports. The number of segments can drop to 1 if the network interface turns out
     /// not to support GSO.
-    #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let socket = SockRef::from(&self.io);
         Capabilities {
@@ -344,7 +342,6 @@ impl Batch {
     }
 
     /// The number of buffers.
-    #[must_use]
     pub const fn capacity(&self) -> usize {
         BUFFERS
     }
@@ -388,7 +385,6 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 /// The address at which a socket is reachable from this host: loopback if it is bound to all addresses.
-#[must_use]
 pub fn loopback(local: SocketAddr) -> SocketAddr {
     match local.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, local.port()).into(),

@@ -30,7 +30,6 @@ pub fn source_address(remote: SocketAddr) -> io::Result<IpAddr> {
 }
 
 /// Whether this host has an address.
-#[must_use]
 pub fn has_address(address: IpAddr) -> bool {
     let address = SocketAddr::new(address, 0);
     Socket::new(Domain::for_address(address), Type::DGRAM, None)

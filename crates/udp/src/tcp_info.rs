@@ -137,7 +137,6 @@ pub fn limit_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 }
 
 /// The name of the congestion control algorithm of a connection, such as `cubic` or `bbr`.
-#[must_use]
 pub fn tcp_congestion(socket: impl AsFd) -> Option<String> {
     let name = socket2::SockRef::from(&socket).tcp_congestion().ok()?;
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -27,7 +27,6 @@ mod tests;
 
 /// Makes the timers of the calling thread as precise as the kernel permits. Returns `false` if that is not possible;
 /// timers are then about 50 µs later.
-#[must_use]
 pub fn sharpen_timers() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -98,7 +97,6 @@ impl Waiter {
     }
 
     /// A handle with which other threads can end the wait.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         Waker {
             rope: Arc::clone(&self.rope),

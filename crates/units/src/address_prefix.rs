@@ -39,7 +39,6 @@ impl AddressPrefix {
     }
 
     /// Its bytes, followed by zeros; of an IPv4 address, those of the IPv4-mapped IPv6 address.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0
     }

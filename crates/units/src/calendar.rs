@@ -11,7 +11,6 @@ const EPOCH: i64 = 719_468;
 const ERA: i64 = 146_097;
 
 /// Days since 1 January 1970 of a year, month (1 to 12) and day of the month (from 1).
-#[must_use]
 pub const fn days_of_date(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -20,7 +19,6 @@ pub const fn days_of_date(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Year, month and day of the month of days since 1 January 1970.
-#[must_use]
 pub const fn date_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + EPOCH;
     let (era, of_era) = (days.div_euclid(ERA), days.rem_euclid(ERA));

@@ -21,7 +21,6 @@ impl Direction {
     }
 
     /// The name of its link.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Down => "downlink",

@@ -16,7 +16,6 @@ pub enum Ecn {
 
 impl Ecn {
     /// The two bits of the header.
-    #[must_use]
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0,
@@ -38,7 +37,6 @@ impl Ecn {
     }
 
     /// Whether the packet may be marked instead of dropped.
-    #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }

@@ -46,7 +46,6 @@ impl FairShare {
     }
 
     /// Whether a holder of `count` may have one more, if `left` are left.
-    #[must_use]
     pub fn permits(&self, count: usize, left: usize) -> bool {
         let competing: usize = self.holders.iter().skip(digits(count.max(SMALL))).sum();
         count.saturating_mul(competing.max(1)) < left

@@ -27,13 +27,11 @@ impl SplitMix64 {
     }
 
     /// The state.
-    #[must_use]
     pub const fn state(self) -> u64 {
         self.0
     }
 
     /// The number at `index`, counted from the present state.
-    #[must_use]
     pub const fn at(self, index: u64) -> u64 {
         mix(self
             .0
@@ -48,7 +46,6 @@ impl SplitMix64 {
 }
 
 /// The finalizer of `SplitMix64`: a bijection whose every output bit depends on every input bit.
-#[must_use]
 pub const fn mix(value: u64) -> u64 {
     let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

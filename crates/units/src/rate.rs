@@ -40,13 +40,11 @@ impl Rate {
     }
 
     /// The rate in bits per second.
-    #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
     /// The time that `bytes` take to pass, rounded up to the nanosecond. With a rate of zero, `u64::MAX` nanoseconds.
-    #[must_use]
     pub fn time_for(self, bytes: u64) -> Duration {
         let work = u128::from(bytes) * 8 * u128::from(NANOS_PER_SECOND);
         match (work, self.0) {
@@ -57,7 +55,6 @@ impl Rate {
     }
 
     /// The number of whole bytes that pass in `span`. Saturates.
-    #[must_use]
     pub fn bytes_in(self, span: Duration) -> u64 {
         let nanobits = u128::from(self.0) * u128::from(nanos(span));
         saturate(nanobits / (8 * u128::from(NANOS_PER_SECOND)))

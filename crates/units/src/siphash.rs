@@ -30,13 +30,11 @@ impl SipHash {
     }
 
     /// `SipHash`-1-3, with one round per block and three at the end, as in the standard library's tables.
-    #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         self.rounds::<1, 3>(bytes)
     }
 
     /// `SipHash`-2-4, the paper's recommendation, for hashes that several programs have in common.
-    #[must_use]
     pub fn hash_2_4(&self, bytes: &[u8]) -> u64 {
         self.rounds::<2, 4>(bytes)
     }

@@ -36,13 +36,11 @@ impl UnitError {
     }
 
     /// The refused value.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What is expected in its place.
-    #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected
     }
@@ -365,14 +363,12 @@ fn in_units(value: u64, units: [&str; 3], smallest: &str, precision: f64) -> Str
 }
 
 /// Bytes as [`bytes`] reads them: `1.6MB`, `200kB`, `1234B`.
-#[must_use]
 pub fn show_bytes(bytes: u64) -> String {
     in_units(bytes, ["GB", "MB", "kB"], "B", 100.0)
 }
 
 /// A span as [`span`] reads it: in milliseconds (`39ms`, `0.25ms`, `1500ms`), or in seconds if it is a whole number of them,
 /// at least 10 (`60s`).
-#[must_use]
 pub fn show_span(span: Duration) -> String {
     if span.as_secs() >= 10 && span.subsec_nanos() == 0 {
         return format!("{}s", span.as_secs());
@@ -381,7 +377,6 @@ pub fn show_span(span: Duration) -> String {
 }
 
 /// A rate as [`rate`] reads it: `55mbit`.
-#[must_use]
 pub fn show_rate(rate: Rate) -> String {
     in_units(
         rate.bits_per_second(),
@@ -392,13 +387,11 @@ pub fn show_rate(rate: Rate) -> String {
 }
 
 /// A number with its sign and this many decimals, for people: `−0.50` with the minus sign of typography.
-#[must_use]
 pub fn show_signed(number: f64, decimals: usize) -> String {
     format!("{number:+.decimals$}").replace('-', "−")
 }
 
 /// A share as [`probability`] reads it: `2%`.
-#[must_use]
 pub fn show_share(share: f64) -> String {
     format!("{}%", libm::round(share * 1e8) / 1e6)
 }

@@ -38,14 +38,12 @@ impl Time {
     }
 
     /// Nanoseconds since the epoch.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         let one_more = self.0.get();
         one_more - (one_more != u64::MAX) as u64
     }
 
     /// The duration from `earlier` to `self`, or zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
     }
@@ -58,7 +56,6 @@ impl Time {
 
     /// The earlier of two deadlines; `None` stands for never.
     #[inline]
-    #[must_use]
     pub fn earlier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -67,7 +64,6 @@ impl Time {
     }
 
     /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
-    #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.get().saturating_sub(earlier.0.get())
     }
@@ -94,7 +90,6 @@ impl fmt::Debug for Time {
 }
 
 /// A duration in nanoseconds. Saturates, because a [`Duration`] can exceed 64 bits.
-#[must_use]
 pub const fn nanos(span: Duration) -> u64 {
     span.as_secs()
         .saturating_mul(1_000_000_000)

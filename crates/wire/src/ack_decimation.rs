@@ -31,7 +31,6 @@ impl AckDecimation {
     const DELAY_MIN: Duration = Duration::from_millis(1);
 
     /// The delay of an acknowledgment, where `max_ack_delay` is `longest`.
-    #[must_use]
     pub fn delay(&self, longest: Duration, min_rtt: Option<Duration>) -> Duration {
         let share = min_rtt.unwrap_or_default() / self.rtt_divisor.max(1);
         share.max(Self::DELAY_MIN).min(longest)

@@ -29,7 +29,6 @@ impl ConnectionId {
     };
 
     /// Creates a connection ID from `id`, or returns `None` if `id` is longer than 20 bytes.
-    #[must_use]
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
         bytes.get_mut(..id.len())?.copy_from_slice(id);
@@ -40,19 +39,16 @@ impl ConnectionId {
     }
 
     /// The bytes.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         self.bytes.get(..self.len()).unwrap_or_default()
     }
 
     /// The length in bytes.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Whether this is the zero-length connection ID.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

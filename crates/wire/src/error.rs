@@ -23,7 +23,6 @@ pub struct FrameError {
 
 impl FrameError {
     /// The error code with which to close the connection.
-    #[must_use]
     pub const fn transport_error(&self) -> TransportError {
         self.kind.transport_error()
     }
@@ -53,7 +52,6 @@ pub struct PacketError {
 
 impl PacketError {
     /// The error code with which to close the connection, or `None` if the packet is to be discarded.
-    #[must_use]
     pub const fn transport_error(&self) -> Option<TransportError> {
         match self.kind {
             PacketErrorKind::ReservedBits => Some(TransportError::PROTOCOL_VIOLATION),

@@ -149,7 +149,6 @@ impl<'a> Frame<'a> {
     }
 
     /// The frame's type. For STREAM frames, whose types also encode which fields are present, the first of their types.
-    #[must_use]
     pub const fn frame_type(&self) -> FrameType {
         match self {
             Self::Padding(_) => FrameType::PADDING,
@@ -178,19 +177,16 @@ impl<'a> Frame<'a> {
     }
 
     /// See [`FrameType::is_ack_eliciting`].
-    #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         self.frame_type().is_ack_eliciting()
     }
 
     /// See [`FrameType::counts_in_flight`].
-    #[must_use]
     pub fn counts_in_flight(&self) -> bool {
         self.frame_type().counts_in_flight()
     }
 
     /// See [`FrameType::is_probing`].
-    #[must_use]
     pub fn is_probing(&self) -> bool {
         self.frame_type().is_probing()
     }

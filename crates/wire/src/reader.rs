@@ -26,25 +26,21 @@ impl<'a> Reader<'a> {
     }
 
     /// The number of bytes read so far.
-    #[must_use]
     pub const fn position(&self) -> usize {
         self.len - self.rest.len()
     }
 
     /// The number of bytes left.
-    #[must_use]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// Whether all bytes have been read.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// The bytes left, without consuming them.
-    #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

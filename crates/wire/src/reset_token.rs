@@ -20,7 +20,6 @@ impl StatelessResetToken {
     }
 
     /// The token's bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }

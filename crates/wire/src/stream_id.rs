@@ -29,7 +29,6 @@ pub struct StreamId(VarInt);
 
 impl StreamId {
     /// The stream ID with this zero-based `index` among the streams of its type, or `None` if `index` is 2^60 or more.
-    #[must_use]
     pub const fn new(initiator: Side, direction: Direction, index: u64) -> Option<Self> {
         if index >= StreamCount::MAX.0 {
             return None;
@@ -44,7 +43,6 @@ impl StreamId {
     }
 
     /// The endpoint that opened the stream.
-    #[must_use]
     pub const fn initiator(self) -> Side {
         if self.0.get() & 1 == 0 {
             Side::Client
@@ -54,7 +52,6 @@ impl StreamId {
     }
 
     /// Whether the stream is bidirectional or unidirectional.
-    #[must_use]
     pub const fn direction(self) -> Direction {
         if self.0.get() & 2 == 0 {
             Direction::Bidirectional
@@ -64,13 +61,11 @@ impl StreamId {
     }
 
     /// The zero-based index among the streams of its type.
-    #[must_use]
     pub const fn index(self) -> u64 {
         self.0.get() >> 2
     }
 
     /// The stream ID as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
@@ -96,7 +91,6 @@ impl StreamCount {
     pub const MAX: Self = Self(1 << 60);
 
     /// Creates a count, or returns `None` if it exceeds 2^60.
-    #[must_use]
     pub const fn new(count: u64) -> Option<Self> {
         if count <= Self::MAX.0 {
             Some(Self(count))
@@ -106,7 +100,6 @@ impl StreamCount {
     }
 
     /// The count as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }

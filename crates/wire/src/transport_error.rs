@@ -23,7 +23,6 @@ macro_rules! codes {
             $($(#[$doc])* pub const $name: Self = Self::of($code);)*
 
             /// The RFC's name for the code, if it has one.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0.get() {
                     $($code => Some(stringify!($name)),)*
@@ -87,7 +86,6 @@ impl TransportError {
     }
 
     /// The TLS alert, if this is a `CRYPTO_ERROR` code.
-    #[must_use]
     pub const fn tls_alert(self) -> Option<u8> {
         if self.0.get() >> 8 == 1 {
             Some(self.0.get() as u8)
@@ -97,7 +95,6 @@ impl TransportError {
     }
 
     /// The code as it is encoded.
-    #[must_use]
     pub const fn code(self) -> VarInt {
         self.0
     }

@@ -24,7 +24,6 @@ impl VarInt {
     pub const MAX: Self = Self((1 << 62) - 1);
 
     /// Creates a `VarInt`, or returns `None` if `value` exceeds [`VarInt::MAX`].
-    #[must_use]
     pub const fn new(value: u64) -> Option<Self> {
         if value <= Self::MAX.0 {
             Some(Self(value))
@@ -55,19 +54,16 @@ impl VarInt {
     }
 
     /// The value as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The length of the shortest encoding in bytes: 1, 2, 4 or 8.
-    #[must_use]
     pub const fn encoded_len(self) -> usize {
         encoded_len(self.0)
     }
 
     /// The sum, or `None` if it exceeds [`VarInt::MAX`].
-    #[must_use]
     pub const fn checked_add(self, other: u64) -> Option<Self> {
         match self.0.checked_add(other) {
             Some(sum) => Self::new(sum),

@@ -45,19 +45,16 @@ impl<'a> Writer<'a> {
     }
 
     /// The number of bytes written so far.
-    #[must_use]
     pub const fn position(&self) -> usize {
         self.position
     }
 
     /// The number of bytes that still fit.
-    #[must_use]
     pub const fn remaining(&self) -> usize {
         self.buffer.len() - self.position
     }
 
     /// The bytes written so far.
-    #[must_use]
     pub fn written(&self) -> &[u8] {
         self.buffer.get(..self.position).unwrap_or_default()
     }

@@ -40,13 +40,11 @@ impl Service {
     }
 
     /// Whether HTTP/3 is supported.
-    #[must_use]
     pub fn has_quic(&self) -> bool {
         self.alpn.iter().any(|name| name == "h3")
     }
 
     /// Whether HTTP/2 or HTTP/1.1 is supported.
-    #[must_use]
     pub fn has_tcp(&self) -> bool {
         self.alpn
             .iter()

@@ -334,7 +334,6 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
 /// Whether a request failed before the server processed it, so that any request can be sent again (RFC 9113 §8.7): the server
 /// refused its stream, or shut the connection down gracefully before (RFC 9113 §6.8). The h2 crate returns the latter only for
 /// streams above the last stream ID of the GOAWAY frame.
-#[must_use]
 pub fn is_unprocessed(error: &h2::Error) -> bool {
     let is_beyond_goaway =
         error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR);

@@ -23,7 +23,6 @@ pub struct WriteError(Arc<OnceLock<io::Error>>);
 
 impl WriteError {
     /// The first error.
-    #[must_use]
     pub fn get(&self) -> Option<&io::Error> {
         self.0.get()
     }
@@ -46,7 +45,6 @@ impl<S> HalfOpen<S> {
     }
 
     /// The error that writing failed with, once it has.
-    #[must_use]
     pub fn write_error(&self) -> WriteError {
         self.error.clone()
     }

@@ -238,19 +238,16 @@ impl Key {
     }
 
     /// Its name.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// A description.
-    #[must_use]
     pub const fn summary(&self) -> &'static str {
         self.summary
     }
 
     /// The syntax of its value.
-    #[must_use]
     pub fn value(&self) -> String {
         match self.takes {
             ValueType::Startup | ValueType::Avoidance => "NAME".to_string(),
@@ -262,7 +259,6 @@ impl Key {
     }
 
     /// A line of help: `initial-window=SIZE  the window at the start …`.
-    #[must_use]
     pub fn help(&self) -> String {
         let usage = format!("{}={}", self.name, self.value());
         format!("{usage:<34} {}", self.summary)

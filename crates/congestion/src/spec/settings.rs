@@ -33,7 +33,6 @@ pub struct Settings {
 
 impl Settings {
     /// The value of a number key, if it is set.
-    #[must_use]
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.get(key)? {
             Value::Number(number) => Some(number),
@@ -42,7 +41,6 @@ impl Settings {
     }
 
     /// The value of a switch key, if it is set.
-    #[must_use]
     pub fn switch(&self, key: &str) -> Option<bool> {
         match self.get(key)? {
             Value::Switch(is_on) => Some(is_on),
@@ -51,7 +49,6 @@ impl Settings {
     }
 
     /// The value of a choice key, if it is set.
-    #[must_use]
     pub fn choice(&self, key: &str) -> Option<&'static str> {
         match self.get(key)? {
             Value::Choice(name) => Some(name),
@@ -60,7 +57,6 @@ impl Settings {
     }
 
     /// The value of a window key, if it is set.
-    #[must_use]
     pub fn window(&self, key: &str) -> Option<WindowSize> {
         match self.get(key)? {
             Value::Window(size) => Some(size),

@@ -67,19 +67,16 @@ impl Request {
     }
 
     /// The method; case-sensitive.
-    #[must_use]
     pub fn method(&self) -> &str {
         self.pseudo.method(&self.fields).unwrap_or("")
     }
 
     /// The scheme; `None` with CONNECT.
-    #[must_use]
     pub fn scheme(&self) -> Option<&str> {
         self.pseudo.scheme(&self.fields)
     }
 
     /// The authority of the request: `:authority`, or the `host` field if that is missing (RFC 9114 §4.3.1).
-    #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.pseudo.authority(&self.fields).or_else(|| {
             let host = self.fields.get("host")?;
@@ -88,25 +85,21 @@ impl Request {
     }
 
     /// Path and query; `None` with CONNECT.
-    #[must_use]
     pub fn path(&self) -> Option<&str> {
         self.pseudo.path(&self.fields)
     }
 
     /// The protocol of an extended CONNECT.
-    #[must_use]
     pub fn protocol(&self) -> Option<&str> {
         self.pseudo.protocol(&self.fields)
     }
 
     /// The priority in its `priority` field (RFC 9218 §5). Invalid parameters are ignored.
-    #[must_use]
     pub fn priority(&self) -> Priority {
         priority_of(&self.fields, Priority::default())
     }
 
     /// The fields.
-    #[must_use]
     pub const fn fields(&self) -> &Fields {
         &self.fields
     }
@@ -124,7 +117,6 @@ impl Request {
     }
 
     /// Returns the fields for reuse: [`Connection::recycle`](crate::Connection::recycle).
-    #[must_use]
     pub fn into_fields(self) -> Fields {
         self.fields
     }

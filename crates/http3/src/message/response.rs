@@ -75,26 +75,22 @@ impl Response {
     }
 
     /// The status.
-    #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
     /// Whether it is an interim response (RFC 9110 §15.2).
-    #[must_use]
     pub const fn is_informational(&self) -> bool {
         matches!(self.status, 100..200)
     }
 
     /// The priority of the response, given that of its request: parameters of a `priority` field take precedence (RFC 9218
     /// §8).
-    #[must_use]
     pub fn priority(&self, of_request: Priority) -> Priority {
         priority_of(&self.fields, of_request)
     }
 
     /// The fields.
-    #[must_use]
     pub const fn fields(&self) -> &Fields {
         &self.fields
     }
@@ -112,7 +108,6 @@ impl Response {
     }
 
     /// Returns the fields for reuse: [`Connection::recycle`](crate::Connection::recycle).
-    #[must_use]
     pub fn into_fields(self) -> Fields {
         self.fields
     }

@@ -12,7 +12,6 @@ mod tests;
 /// Returns whether `text` is `uri-host [ ":" port ]` (RFC 3986 §3.2.2, §3.2.3): a registered name, an IPv4 address, or an
 /// IPv6 address in brackets, and a port below 65536 or none. User information, zone identifiers and future versions of IP
 /// are not valid here (RFC 9110 §4.2.4).
-#[must_use]
 pub fn is_authority(text: &[u8]) -> bool {
     let host_end = if text.first() == Some(&b'[') {
         text.iter()
@@ -68,7 +67,6 @@ pub(super) fn is_authority_with_port(text: &[u8]) -> bool {
 
 /// Returns whether `text` is a valid target for this method: a path that starts with `/`, with an optional query but no
 /// fragment, or `*` with OPTIONS (RFC 9110 §7.1, RFC 9114 §4.3.1).
-#[must_use]
 pub fn is_path(text: &str, method: &str) -> bool {
     text::is_visible(text.as_bytes()) && is_visible_path(text.as_bytes(), method.as_bytes())
 }

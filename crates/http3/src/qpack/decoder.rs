@@ -106,7 +106,6 @@ impl Decoder {
     }
 
     /// The number of insertions.
-    #[must_use]
     pub const fn insert_count(&self) -> u64 {
         self.table.inserted()
     }
@@ -311,7 +310,6 @@ impl Decoder {
     }
 
     /// The number of blocked streams.
-    #[must_use]
     pub fn blocked(&self) -> usize {
         self.blocked.len()
     }

@@ -141,13 +141,11 @@ impl Encoder {
     }
 
     /// The number of insertions.
-    #[must_use]
     pub const fn insert_count(&self) -> u64 {
         self.table.inserted()
     }
 
     /// The Known Received Count.
-    #[must_use]
     pub const fn known_received(&self) -> u64 {
         self.known_received
     }

@@ -88,7 +88,6 @@ struct Work<'a> {
 
 impl Scanner {
     /// A scanner for this projection, with the fastest kernel of this CPU.
-    #[must_use]
     pub fn new(projection: &Projection) -> Scanner {
         Scanner::with(Simd::best(), projection)
     }
@@ -125,7 +124,6 @@ impl Scanner {
     }
 
     /// The values of the last row, by their place among the projection's fields.
-    #[must_use]
     pub fn found(&self) -> &[Option<Span>] {
         &self.state.found
     }
@@ -140,7 +138,6 @@ impl Scanner {
     }
 
     /// The plan that the last row followed, and its number among all that were learned.
-    #[must_use]
     pub fn plan(&self) -> Option<(&Plan, u64)> {
         let state = &self.state;
         let number = state.numbers.get(state.plan)?;
@@ -148,7 +145,6 @@ impl Scanner {
     }
 
     /// Returns `true` only if the last line, with its line feed, equals the printed row.
-    #[must_use]
     pub fn is_verbatim(&self) -> bool {
         self.state.verbatim
     }

@@ -190,13 +190,11 @@ impl Plan {
     }
 
     /// The model, and where an atom's value stands in it.
-    #[must_use]
     pub fn constant(&self, atom: usize) -> (&[u8], Span) {
         (&self.model, self.atoms[atom].value)
     }
 
     /// The number of atoms, each a key with its value.
-    #[must_use]
     pub fn atom_count(&self) -> usize {
         self.atoms.len()
     }

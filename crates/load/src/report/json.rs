@@ -15,7 +15,6 @@ use crate::{
 const FORMAT: u32 = 1;
 
 /// The results as a JSON object.
-#[must_use]
 pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
     let recorder = &measurement.recorder;
     let counts = &recorder.counts;

@@ -10,7 +10,6 @@ use crate::{
 };
 
 /// The final table: that of h2load, percentiles, errors, and how busy the generator was.
-#[must_use]
 pub fn text(settings: &Settings, measurement: &Measurement) -> String {
     let mut text = String::new();
     let recorder = &measurement.recorder;

@@ -91,7 +91,6 @@ pub const UPLOAD_WINDOW_MAX: u64 = 16 << 20;
 
 /// The receive window of a server's connection and of each of its streams. It grows with the bandwidth-delay product, up to
 /// `maximum` bytes.
-#[must_use]
 pub fn upload_window(maximum: u64) -> WindowSize {
     WindowSize {
         initial: maximum.min(1 << 20),

@@ -79,7 +79,6 @@ impl Accepted {
     }
 
     /// The weight of a coding.
-    #[must_use]
     pub fn weight(&self, coding: Coding) -> u16 {
         self.named(coding.name)
             .or_else(|| self.named(coding.alias?))
@@ -88,7 +87,6 @@ impl Accepted {
     }
 
     /// The weight of no coding: the minimum if it is not listed, since it is acceptable all the same.
-    #[must_use]
     pub fn identity(&self) -> u16 {
         self.named("identity").or(self.others).unwrap_or(1)
     }
@@ -96,7 +94,6 @@ impl Accepted {
     /// The best of these codings, given with their lengths in bytes: the one with the highest weight, and of those the
     /// shortest. `None` for no coding; also when nothing is acceptable, since a response that the client may not be
     /// able to decode is better than 406.
-    #[must_use]
     pub fn best<T: Copy>(&self, candidates: &[(Coding, u64, T)]) -> Option<T> {
         candidates
             .iter()

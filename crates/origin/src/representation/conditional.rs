@@ -20,7 +20,6 @@ pub enum Verdict {
 }
 
 /// Evaluates the conditions in the order of §13.2.2. `is_read` is whether the method is `GET` or `HEAD`.
-#[must_use]
 pub fn evaluate(
     fields: &Fields,
     etag: Option<&EntityTag>,
@@ -72,7 +71,6 @@ fn any(
 
 /// Whether the condition `If-Range` is true (§13.1.5): by a strong tag, or by the exact date of the last change, if
 /// that is long enough ago to be a strong validator (§8.8.2.2).
-#[must_use]
 pub fn if_range(
     condition: &[u8],
     etag: Option<&EntityTag>,

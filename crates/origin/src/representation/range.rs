@@ -20,13 +20,11 @@ pub struct ByteRange {
 
 impl ByteRange {
     /// The number of bytes, at least one.
-    #[must_use]
     pub const fn count(self) -> u64 {
         self.last - self.first + 1
     }
 
     /// The value of `content-range`, for a representation of this many bytes (§14.4).
-    #[must_use]
     pub fn content_range(self, len: u64) -> String {
         format!("bytes {}-{}/{len}", self.first, self.last)
     }
@@ -44,7 +42,6 @@ pub enum RequestedRange {
 }
 
 /// The requested part of a representation of this length.
-#[must_use]
 pub fn requested(fields: &Fields, len: u64) -> RequestedRange {
     let mut lines = fields.get_all("range");
     let (Some(line), None) = (lines.next(), lines.next()) else {

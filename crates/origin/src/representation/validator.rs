@@ -34,13 +34,11 @@ impl EntityTag {
     }
 
     /// Strong comparison (§8.8.3.2).
-    #[must_use]
     pub fn matches_strongly(&self, other: &Self) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
     }
 
     /// Weak comparison.
-    #[must_use]
     pub fn matches_weakly(&self, other: &Self) -> bool {
         self.opaque == other.opaque
     }
@@ -50,7 +48,6 @@ impl EntityTag {
 
     /// A list of tags: `"a", W/"b"`. `None` if it is invalid, or has more than [`EntityTag::LIST_MAX`]: over HTTP/2 and 3, a
     /// request of 84 bytes can refer to 15,000.
-    #[must_use]
     pub fn parse_list(text: &[u8]) -> Option<Vec<Self>> {
         let mut rest = std::str::from_utf8(text).ok()?;
         let mut tags = Vec::new();
@@ -95,13 +92,11 @@ impl fmt::Display for EntityTag {
 const DATE_MAX: Duration = Duration::from_secs(253_402_300_799);
 
 /// Formats a time since the Unix epoch as an HTTP date (§5.6.7).
-#[must_use]
 pub fn http_date(since_epoch: Duration) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + since_epoch.min(DATE_MAX))
 }
 
 /// Parses a date in any of the three formats, to seconds since the Unix epoch.
-#[must_use]
 pub fn parse_date(text: &[u8]) -> Option<u64> {
     let date = httpdate::parse_http_date(std::str::from_utf8(text).ok()?.trim()).ok()?;
     Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())

@@ -13,7 +13,6 @@ use std::fmt::Write as _;
 impl Query {
     /// What the query does and how: its stages, which of them threads share, and why not more, and the fields that are read.
     /// As text, a line for each; as JSON, an object.
-    #[must_use]
     pub fn explain(&self, is_json: bool) -> String {
         let form = Form::Text {
             format: Format::Json,

@@ -30,7 +30,6 @@ pub enum Scale {
 
 impl Query {
     /// What the numbers of the result are, if the last stage is one reducer, or that of each group.
-    #[must_use]
     pub fn measure(&self) -> Option<Measure> {
         on_large_stack(|| self.measure_here()).flatten()
     }

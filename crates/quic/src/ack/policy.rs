@@ -138,13 +138,11 @@ impl AckPolicy {
     }
 
     /// When an ACK frame is due at the latest.
-    #[must_use]
     pub const fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
     /// How urgent an ACK frame is now.
-    #[must_use]
     pub fn urgency(&self, now: Time) -> Urgency {
         match self.deadline {
             Some(deadline) if deadline <= now => Urgency::Due,

@@ -109,7 +109,6 @@ impl PacketNumberRanges {
     }
 
     /// Whether the number is in the set, or below the stored ranges.
-    #[must_use]
     pub fn contains_or_below(&self, number: u64) -> bool {
         if number < self.floor {
             return true;
@@ -125,13 +124,11 @@ impl PacketNumberRanges {
     }
 
     /// The largest number.
-    #[must_use]
     pub fn largest(&self) -> Option<u64> {
         self.ranges.back().map(|(_, last)| *last)
     }
 
     /// The smallest missing number from `from` on, below the largest of the set.
-    #[must_use]
     pub fn smallest_missing(&self, from: u64) -> Option<u64> {
         let mut candidate = from.max(self.floor);
         for (first, last) in &self.ranges {
@@ -165,7 +162,6 @@ impl PacketNumberRanges {
     }
 
     /// The ranges, the largest numbers first.
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = RangeInclusive<PacketNumber>> + Clone + '_ {
         let number = |number| PacketNumber::new(number).unwrap_or(PacketNumber::MAX);
         let ranges = self.ranges.iter().rev();

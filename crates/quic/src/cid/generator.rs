@@ -45,7 +45,6 @@ pub struct RandomIds {
 impl RandomIds {
     /// IDs of this many bytes; `None` for more than 20. Fewer than 4 count as 0, as IDs so short would soon repeat.
     /// Only a client can use empty IDs (RFC 9000 §5.1).
-    #[must_use]
     pub const fn new(len: usize) -> Option<Self> {
         match len {
             0..4 => Some(Self { len: 0 }),

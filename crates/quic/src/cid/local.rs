@@ -109,7 +109,6 @@ impl LocalIds {
     }
 
     /// When [`LocalIds::on_timeout`] is due.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.refill_at.filter(|_| self.is_short())
     }
@@ -130,7 +129,6 @@ impl LocalIds {
     }
 
     /// Counter of changes of the IDs.
-    #[must_use]
     pub const fn changes(&self) -> u64 {
         self.changes
     }
@@ -167,7 +165,6 @@ impl LocalIds {
     }
 
     /// Whether `NEW_CONNECTION_ID` frames wait to be sent.
-    #[must_use]
     pub fn wants_to_send(&self) -> bool {
         (self.refill_at.is_none() && self.is_short())
             || self.ids.iter().any(|issued| issued.is_to_send)
@@ -213,7 +210,6 @@ impl LocalIds {
     }
 
     /// Whether the peer has an unused ID of ours, so that it can respond to another address (RFC 9000 §9.5).
-    #[must_use]
     pub fn peer_can_change(&self) -> bool {
         let is_empty = self.ids.front().is_some_and(|issued| issued.id.is_empty());
         is_empty || self.ids.iter().filter(|issued| issued.is_known).count() > 1

@@ -53,7 +53,6 @@ pub enum PeerIdError {
 
 impl PeerIdError {
     /// The error code of the close.
-    #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
             Self::Empty | Self::Contradiction => TransportError::PROTOCOL_VIOLATION,
@@ -62,7 +61,6 @@ impl PeerIdError {
     }
 
     /// The reason phrase of the close.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Empty => "NEW_CONNECTION_ID for a connection with an empty connection ID",
@@ -94,7 +92,6 @@ impl PeerIds {
     }
 
     /// The ID in use.
-    #[must_use]
     pub const fn current(&self) -> &ConnectionId {
         &self.current.id
     }
@@ -124,13 +121,11 @@ impl PeerIds {
     }
 
     /// Counter of changes of the tokens.
-    #[must_use]
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Whether a datagram with this end is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
-    #[must_use]
     pub fn is_reset_token(&self, token: &StatelessResetToken) -> bool {
         // Compares with all tokens: the time must not reveal which one matched.
         let matching = self
@@ -141,7 +136,6 @@ impl PeerIds {
     }
 
     /// Number of spare IDs.
-    #[must_use]
     pub fn spare_count(&self) -> usize {
         self.spare.len()
     }
@@ -265,7 +259,6 @@ impl PeerIds {
     }
 
     /// A reserved ID, or the one in use; `None` if the peer has retired it since.
-    #[must_use]
     pub fn reserved(&self, sequence: u64) -> Option<&ConnectionId> {
         let in_use = self.reserved.iter().chain([&self.current]);
         let mut matching = in_use.filter(|known| known.sequence == sequence);
@@ -324,7 +317,6 @@ impl PeerIds {
     }
 
     /// Whether `RETIRE_CONNECTION_ID` frames wait to be sent.
-    #[must_use]
     pub fn wants_to_send(&self) -> bool {
         self.to_retire.iter().any(|(_, is_sent)| !is_sent)
     }

@@ -108,13 +108,11 @@ pub struct Decoded {
 
 impl Decoded {
     /// The server ID, including the worker.
-    #[must_use]
     pub fn server_id(&self) -> &[u8] {
         self.plaintext.get(..self.server_id_len).unwrap_or_default()
     }
 
     /// The nonce.
-    #[must_use]
     pub fn nonce(&self) -> &[u8] {
         self.plaintext
             .get(self.server_id_len..self.len)
@@ -146,14 +144,12 @@ impl QuicLb {
     }
 
     /// The length of an ID in bytes.
-    #[must_use]
     pub const fn id_len(&self) -> usize {
         1 + self.config.server_id_len + self.config.nonce_len
     }
 
     /// Encodes an ID. `random` fills the unused bits of octet 0. `None` if server ID or nonce do not have the
     /// configured length.
-    #[must_use]
     pub fn encode(&self, server_id: &[u8], nonce: &[u8], random: u8) -> Option<ConnectionId> {
         if server_id.len() != self.config.server_id_len || nonce.len() != self.config.nonce_len {
             return None;
@@ -180,7 +176,6 @@ impl QuicLb {
 
     /// Decodes an ID, or the start of a packet that begins with one; `None` if it is of another configuration, or too
     /// short. This does not prove that the server issued it: IDs that clients choose decode to arbitrary values.
-    #[must_use]
     pub fn decode(&self, id: &[u8]) -> Option<Decoded> {
         let len = self.id_len() - 1;
         let (first, rest) = id.split_first()?;

@@ -33,7 +33,6 @@ impl Connection {
     }
 
     /// Whether the connection is closing or closed.
-    #[must_use]
     pub fn is_closing(&self) -> bool {
         self.close.state() != CloseState::Open
     }
@@ -44,7 +43,6 @@ impl Connection {
     }
 
     /// The reason phrase of the peer's `CONNECTION_CLOSE`, intended for humans; empty if there was none.
-    #[must_use]
     pub fn close_phrase(&self) -> &str {
         self.close.phrase()
     }

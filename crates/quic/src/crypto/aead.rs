@@ -72,7 +72,6 @@ impl AeadProvider {
 
     /// The aws-lc provider of rustls, with this library for AES-GCM in TLS 1.3 and `TLS_AES_128_GCM_SHA256` as the first
     /// cipher suite. For sessions that are kept, pass it to [`provider`](super::provider).
-    #[must_use]
     pub fn crypto_provider(self) -> CryptoProvider {
         let mut provider = aws_lc_rs::default_provider();
         provider

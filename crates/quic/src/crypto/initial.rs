@@ -37,13 +37,11 @@ static AWS_LC: LazyLock<quic::Suite> = LazyLock::new(|| {
 
 /// The keys of this side for Initial packets, for the destination connection ID of the client's first packet, or of its
 /// first packet after a Retry.
-#[must_use]
 pub fn keys(side: Side, version: Version, destination: &ConnectionId) -> Keys {
     keys_by(AeadProvider::AwsLc, side, version, destination)
 }
 
 /// The same keys, with this library's AES-GCM: to test and measure the libraries.
-#[must_use]
 pub fn keys_by(
     aead: AeadProvider,
     side: Side,

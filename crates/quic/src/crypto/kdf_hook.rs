@@ -333,7 +333,6 @@ pub(super) fn hooked(base: &'static Tls13CipherSuite) -> Option<&'static Tls13Ci
 /// configuration built with it can store a client's sessions ([`super::tickets::client`]) and change the QUIC version during
 /// the handshake (RFC 9368 §2.3); with any other provider, neither works. It is for QUIC only: TLS over TCP fails with it,
 /// since it creates no keys for TLS records.
-#[must_use]
 pub fn provider(base: CryptoProvider) -> CryptoProvider {
     let cipher_suites = base
         .cipher_suites

@@ -132,13 +132,11 @@ impl OneRttKeys {
     }
 
     /// The key phase bit of packets sealed now (RFC 9001 §6).
-    #[must_use]
     pub const fn key_phase(&self) -> bool {
         self.generation & 1 == 1
     }
 
     /// The number of updates so far.
-    #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }
@@ -151,7 +149,6 @@ impl OneRttKeys {
     }
 
     /// Whether the keys were freed and must be restored before the next packet.
-    #[must_use]
     pub const fn is_released(&self) -> bool {
         self.keys.is_none()
     }
@@ -354,7 +351,6 @@ impl OneRttKeys {
     }
 
     /// Whether only the packets reserved for `CONNECTION_CLOSE` are left (RFC 9001 §6.6).
-    #[must_use]
     pub fn is_spent(&self) -> bool {
         self.sealed.saturating_add(CLOSING_PACKETS) >= self.confidentiality_limit
     }
@@ -398,7 +394,6 @@ impl OneRttKeys {
     }
 
     /// When to call [`Self::on_timeout`].
-    #[must_use]
     pub fn next_timeout(&self) -> Option<Time> {
         self.old.as_ref()?.until
     }

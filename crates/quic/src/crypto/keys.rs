@@ -76,13 +76,11 @@ impl<'a> Opened<'a> {
     }
 
     /// The frames.
-    #[must_use]
     pub fn payload(&self) -> &[u8] {
         self.packet.payload.get(..self.len).unwrap_or_default()
     }
 
     /// The frames, borrowed from the datagram.
-    #[must_use]
     pub fn into_payload(self) -> &'a [u8] {
         let len = self.len;
         let payload: &'a [u8] = self.packet.payload;
@@ -106,7 +104,6 @@ pub enum SealError {
 
 impl SealError {
     /// The error code of the close.
-    #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
             Self::Malformed | Self::TooLong => TransportError::INTERNAL_ERROR,
@@ -131,7 +128,6 @@ pub enum OpenError {
 
 impl OpenError {
     /// The error code of the close; `None` if the packet is merely dropped.
-    #[must_use]
     pub const fn transport_error(self) -> Option<TransportError> {
         match self {
             Self::NotAuthentic => None,
@@ -201,7 +197,6 @@ impl PacketKey {
     }
 
     /// The confidentiality limit: packets that may be sealed with it (RFC 9001 §6.6).
-    #[must_use]
     pub fn confidentiality_limit(&self) -> u64 {
         match &self.0 {
             PacketKeyKind::Aead(key) => key.confidentiality_limit(),
@@ -211,7 +206,6 @@ impl PacketKey {
 
     /// The integrity limit: packets that may fail authentication, with this key and all before and after it (RFC
     /// 9001 §6.6).
-    #[must_use]
     pub fn integrity_limit(&self) -> u64 {
         match &self.0 {
             PacketKeyKind::Aead(key) => key.integrity_limit(),
@@ -224,7 +218,6 @@ impl HeaderKey {
     pub(super) const PLAIN: Self = Self(HeaderKeyKind::Plain);
 
     /// The mask for this header protection sample (RFC 9001 §5.4.1).
-    #[must_use]
     #[inline]
     pub fn mask(&self, sample: &[u8; SAMPLE_LEN]) -> HeaderMask {
         /// A short header, so that five bits are masked, with a packet number of four bytes.

@@ -137,7 +137,6 @@ impl Secret {
 }
 
 /// The keys of an Initial packet (RFC 9001 §5.2).
-#[must_use]
 pub fn initial_keys(side: Side, version: Version, destination: &ConnectionId) -> Keys {
     Secret::initial(version, destination).keys(PacketType::Initial, side)
 }

@@ -29,7 +29,6 @@ impl ResetKey {
     }
 
     /// The token of a connection ID that we issued.
-    #[must_use]
     pub fn token(&self, connection_id: &ConnectionId) -> StatelessResetToken {
         let tag = hmac::sign(&self.0, connection_id.as_slice());
         // 32 bytes contain 16.

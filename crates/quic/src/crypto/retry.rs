@@ -17,7 +17,6 @@ mod tests;
 
 /// The tag of a Retry packet with these bytes, in response to a packet with this destination connection ID. `None` if
 /// the AEAD fails, which does not happen.
-#[must_use]
 pub fn tag(
     version: Version,
     original_destination: &ConnectionId,
@@ -36,7 +35,6 @@ pub fn tag(
 
 /// Whether a Retry packet has the right tag for the destination connection ID of the client's first Initial packet. If
 /// not, it must be dropped (RFC 9000 §17.2.5.2).
-#[must_use]
 pub fn is_authentic(retry: &Retry<'_>, original_destination: &ConnectionId) -> bool {
     // Comparison in variable time is harmless: anyone can compute the tag.
     tag(retry.version, original_destination, retry.without_tag) == Some(retry.integrity_tag)

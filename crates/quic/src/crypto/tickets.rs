@@ -135,7 +135,6 @@ impl Refusal {
     ];
 
     /// Its name in metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

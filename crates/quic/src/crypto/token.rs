@@ -189,7 +189,6 @@ impl TokenKey {
 
     /// A key with these bytes: random, secret, and not used elsewhere. No two keys in use may have the same identity.
     /// `None` if the AEAD rejects it, which does not happen.
-    #[must_use]
     pub fn new(id: u32, key: &[u8; Self::LEN]) -> Option<Self> {
         Some(Self {
             id: id.to_be_bytes(),
@@ -239,7 +238,6 @@ impl TokenKeys {
     /// The keys derived from these secrets, the newest first, such as the secrets of ticket keys: servers that share
     /// those accept each other's tokens, and a server accepts its own after a restart. Secrets are random. `None` if
     /// there is no secret.
-    #[must_use]
     pub fn derive(secrets: &[[u8; Self::SECRET_LEN]]) -> Option<Self> {
         let (first, others) = secrets.split_first()?;
         Some(Self {

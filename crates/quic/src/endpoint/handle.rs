@@ -18,7 +18,6 @@ pub struct Handle {
 impl Handle {
     /// A number below the highest number of simultaneous connections so far, for tables beside the endpoint's. It is
     /// reused once this connection is removed.
-    #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }

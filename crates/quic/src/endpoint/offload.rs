@@ -56,7 +56,6 @@ impl RetryOffload {
 
     /// With the secrets of [`RetryBalancers::secrets`](super::RetryBalancers::secrets). `seed` must not be used twice. `None`
     /// if there is no secret.
-    #[must_use]
     pub fn new(secrets: &[[u8; TokenKeys::SECRET_LEN]], seed: Seed) -> Option<Self> {
         let mut random = Random::new(seed);
         let store = TokenStore::new(TokenKeys::derive(secrets)?, random.bytes());

@@ -41,7 +41,6 @@ impl DropReason {
     ];
 
     /// The name in logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -101,7 +100,6 @@ pub struct Statistics {
 
 impl Statistics {
     /// Number of datagrams dropped for this reason.
-    #[must_use]
     pub fn dropped_for(&self, reason: DropReason) -> u64 {
         self.dropped
             .get(reason as usize)

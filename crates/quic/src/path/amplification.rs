@@ -44,13 +44,11 @@ impl Amplification {
     }
 
     /// Whether the address is validated.
-    #[must_use]
     pub const fn is_validated(&self) -> bool {
         self.credit.is_none()
     }
 
     /// Bytes that may be sent.
-    #[must_use]
     pub fn budget(&self) -> u64 {
         self.credit.unwrap_or(u64::MAX)
     }

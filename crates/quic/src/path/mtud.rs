@@ -109,13 +109,11 @@ impl MtuDiscovery {
     }
 
     /// The size of datagrams that must arrive, in bytes of UDP payload: every path carries it.
-    #[must_use]
     pub const fn safe(&self) -> u16 {
         BASE
     }
 
     /// The datagram size, in bytes of UDP payload.
-    #[must_use]
     pub const fn current(&self) -> u16 {
         self.current
     }
@@ -143,7 +141,6 @@ impl MtuDiscovery {
     }
 
     /// Whether the search waits for [`Self::on_full_datagram`].
-    #[must_use]
     pub fn waits_for_data(&self) -> bool {
         self.phase == Phase::Searching && !self.has_filled
     }

@@ -82,7 +82,6 @@ impl PathValidation {
     }
 
     /// The state of the validation.
-    #[must_use]
     pub const fn state(&self) -> ValidationState {
         self.state
     }
@@ -103,13 +102,11 @@ impl PathValidation {
     }
 
     /// When the validation fails without a response.
-    #[must_use]
     pub const fn expires_at(&self) -> Option<Time> {
         self.abandon_at
     }
 
     /// Whether a challenge is due now.
-    #[must_use]
     pub fn wants_challenge(&self, now: Time) -> bool {
         self.state == ValidationState::Validating
             && self.next_challenge_at.is_some_and(|at| at <= now)
@@ -138,7 +135,6 @@ impl PathValidation {
 
     /// When a challenge or [`PathValidation::on_timeout`] is due. `can_send` is whether the anti-amplification limit
     /// permits a datagram now (RFC 9000 §8.1): if not, a challenge waits for a received datagram, not for a time.
-    #[must_use]
     pub fn deadline(&self, can_send: bool) -> Option<Time> {
         Time::earlier(self.next_challenge_at.filter(|_| can_send), self.abandon_at)
     }
@@ -174,7 +170,6 @@ impl PathValidation {
     }
 
     /// Whether a datagram of responses must be padded now, on a path with this round-trip time (RFC 9000 §8.2.2).
-    #[must_use]
     pub fn pads_answer(&self, now: Time, round_trip: Duration) -> bool {
         self.padded_at.is_none_or(|at| now >= at + round_trip)
     }
@@ -185,7 +180,6 @@ impl PathValidation {
     }
 
     /// Whether a challenge waits for its response.
-    #[must_use]
     pub fn has_answer(&self) -> bool {
         !self.to_answer.is_empty()
     }

@@ -101,13 +101,11 @@ impl EcnValidation {
     }
 
     /// The state of validation.
-    #[must_use]
     pub const fn state(&self) -> EcnState {
         self.state
     }
 
     /// The mark for the next packet.
-    #[must_use]
     pub const fn codepoint(&self) -> Ecn {
         match self.state {
             EcnState::Testing | EcnState::Capable => self.mark,
@@ -117,7 +115,6 @@ impl EcnValidation {
 
     /// Packets that the peer reported as received with ECT(0), with ECT(1) and with CE, in all spaces. Of the first two, one is
     /// never sent.
-    #[must_use]
     pub fn reported(&self) -> [u64; 3] {
         let each = self.reported.iter();
         let (marked, ce) = each.fold((0, 0), |(marked, ce), one| {

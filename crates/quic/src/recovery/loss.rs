@@ -52,13 +52,11 @@ impl LossThresholds {
     }
 
     /// Whether packets are declared lost by packet number: for the log.
-    #[must_use]
     pub const fn uses_packet_threshold(&self) -> bool {
         self.uses_packet_threshold
     }
 
     /// The time threshold beyond one round trip, in 1/1024 of it: for the log.
-    #[must_use]
     pub const fn time_share(&self) -> u32 {
         self.time_share
     }
@@ -78,7 +76,6 @@ impl LossThresholds {
     }
 
     /// The time threshold (RFC 9002 §6.1.2).
-    #[must_use]
     pub fn delay(&self, rtt: &Rtt) -> Duration {
         let round_trip = rtt.smoothed().max(rtt.latest());
         round_trip
@@ -102,7 +99,6 @@ pub enum LossDecision {
 
 /// Decides on packet `number`, sent at `sent_at`, if `largest_acked`, which is larger, is the largest acknowledged
 /// number.
-#[must_use]
 pub fn detect_loss(
     number: u64,
     sent_at: Time,

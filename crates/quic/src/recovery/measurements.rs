@@ -77,25 +77,21 @@ impl Measurements {
     }
 
     /// The delivery rate, of packets that were not application-limited; `None` without such packets.
-    #[must_use]
     pub fn delivery_rate(&self) -> Option<DeliveryRate> {
         self.rate.report()
     }
 
     /// How the path spread the first flight; `None` before all of that was acknowledged.
-    #[must_use]
     pub const fn first_flight(&self) -> Option<FirstFlight> {
         self.flight.measured
     }
 
     /// Bytes in flight when the first packet was declared lost, itself included; `None` without a loss.
-    #[must_use]
     pub const fn in_flight_at_first_loss(&self) -> Option<u64> {
         self.in_flight_at_first_loss
     }
 
     /// When nothing was in flight for the first time after more than the initial window had been sent.
-    #[must_use]
     pub const fn idle_at(&self) -> Option<Time> {
         self.idle_at
     }

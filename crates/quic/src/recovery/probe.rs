@@ -64,7 +64,6 @@ impl ProbeTimer {
     }
 
     /// Consecutive probe timeouts (RFC 9002 §A.3).
-    #[must_use]
     pub const fn pto_count(&self) -> u32 {
         self.pto_count
     }
@@ -77,7 +76,6 @@ impl ProbeTimer {
     }
 
     /// The earliest loss time of all spaces.
-    #[must_use]
     pub fn loss_time(&self) -> Option<(Time, Space)> {
         let mut earliest: Option<(Time, Space)> = None;
         for (space, at) in Space::ALL.into_iter().zip(&self.loss_times) {
@@ -106,7 +104,6 @@ impl ProbeTimer {
     }
 
     /// When the timer expires, and for which space.
-    #[must_use]
     pub fn deadline(
         &self,
         rtt: &Rtt,

@@ -45,7 +45,6 @@ pub struct SentPacket {
 
 impl SentPacket {
     /// The congestion controller's view of the packet.
-    #[must_use]
     pub fn as_congestion(&self) -> Packet {
         Packet {
             bytes: u64::from(self.bytes),
@@ -179,38 +178,32 @@ impl SentPackets {
     }
 
     /// The number of the next packet.
-    #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next
     }
 
     /// The largest number the peer acknowledged.
-    #[must_use]
     pub const fn largest_acked(&self) -> Option<u64> {
         self.largest_acked
     }
 
     /// Whether any ack-eliciting packet is outstanding.
-    #[must_use]
     pub const fn has_ack_eliciting(&self) -> bool {
         self.ack_eliciting_outstanding > 0
     }
 
     /// Number of packets kept: at most [`SentPackets::SURPLUS_MAX`] besides those in flight.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// Whether nothing is kept.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// Number of outstanding packets that count as in flight, on the path in use or, since the last change of path, on the
     /// previous one.
-    #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -297,7 +290,6 @@ impl SentPackets {
     /// Whether the encoded ranges that follow the one that starts at this number are those that followed it in the frame before,
     /// or the first of them. Then none contains a packet that is newly acknowledged, and they need not be passed on: nearly always,
     /// only the first range of a frame grows, or is new.
-    #[must_use]
     pub fn is_rest_known(&mut self, first: u64, rest: &[u8]) -> bool {
         if rest.is_empty() || self.rest_from != Some(first) || !self.rest.starts_with(rest) {
             return false;
@@ -535,7 +527,6 @@ impl SentPackets {
     /// The span of sending times of ack-eliciting packets lost in one run, up to `newest`, with none acknowledged
     /// between them, all sent after `since`: the input of persistent congestion (RFC 9002 §7.6.2). MTU probes are no
     /// sign of congestion (RFC 9000 §14.4), nor are packets of another path: they neither end the run nor count in it.
-    #[must_use]
     pub fn lost_run(&self, newest: u64, since: Time) -> Option<(Time, Time)> {
         let mut span: Option<(Time, Time)> = None;
         let end = self.index_from(newest.saturating_add(1));
@@ -556,7 +547,6 @@ impl SentPackets {
     }
 
     /// Whether a packet sent after `from` and before `upto` is known to be acknowledged.
-    #[must_use]
     pub fn has_acked_between(&self, from: Time, upto: Time) -> bool {
         let first = self
             .slots

@@ -30,7 +30,6 @@ impl Streams {
     ///
     /// May return a false positive once, after a stream was reset or finished or a limit was raised:
     /// [`Streams::write_frames`] then writes nothing, and the next call returns false.
-    #[must_use]
     pub fn wants_to_send(&self) -> bool {
         // Data first, since that is the most frequent.
         self.wants_to_send_data()
@@ -42,7 +41,6 @@ impl Streams {
 
     /// Whether stream data or a stream's end is waiting, so that the sender is limited by its window and not by the
     /// application. O(1).
-    #[must_use]
     pub fn wants_to_send_data(&self) -> bool {
         let credit = &self.credit;
         self.queues.scheduler.has_unmetered()
@@ -52,7 +50,6 @@ impl Streams {
 
     /// Whether streams have new data, and the peer's limits allow none of it (RFC 9000 §4.1), while nothing waits that needs no
     /// credit. O(1).
-    #[must_use]
     pub fn is_blocked(&self) -> bool {
         let scheduler = &self.queues.scheduler;
         !scheduler.has_unmetered()

@@ -146,7 +146,6 @@ impl Scheduler {
     }
 
     /// The stream that sends next; if there is no connection credit, among those that need none.
-    #[must_use]
     pub fn next(&self, has_credit: bool) -> Option<StreamId> {
         let mut occupied = self.occupied;
         while let Some(Some(level)) = self.levels.get(occupied.trailing_zeros() as usize) {

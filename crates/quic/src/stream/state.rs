@@ -54,13 +54,11 @@ impl SendState {
     }
 
     /// Whether nothing more will be sent or acknowledged.
-    #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::DataRecvd | Self::ResetRecvd)
     }
 
     /// Whether data may be sent, for the first time or again.
-    #[must_use]
     pub const fn sends_data(self) -> bool {
         matches!(self, Self::Ready | Self::Send | Self::DataSent)
     }
@@ -118,13 +116,11 @@ impl ReceiveState {
     }
 
     /// Whether nothing more will be delivered to the application.
-    #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::DataRead | Self::ResetRead)
     }
 
     /// Whether data is missing: only then are data, `STOP_SENDING` and `MAX_STREAM_DATA` useful (§3.5).
-    #[must_use]
     pub const fn lacks_data(self) -> bool {
         matches!(self, Self::Recv | Self::SizeKnown)
     }

@@ -16,7 +16,6 @@ impl Key {
     }
 
     /// The key as it is written.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.0
     }
@@ -60,7 +59,6 @@ impl<S> Field<S> {
     }
 
     /// The value of the field.
-    #[must_use]
     pub fn value<'a>(&self, source: &'a S) -> Value<'a> {
         (self.value)(source)
     }
@@ -136,7 +134,6 @@ pub enum Unit {
 
 impl Unit {
     /// Its name in documentation.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -228,7 +225,6 @@ pub(super) fn write<S>(line: &mut Object<'_>, fields: &[Field<S>], source: &S) {
 }
 
 /// The unit of the values of this key, as it is written behind a number: empty for counts. `None` if no line has the key.
-#[must_use]
 pub fn unit_of(key: &str) -> Option<&'static str> {
     fn find<S>(fields: &[Field<S>], key: &str) -> Option<Unit> {
         let field = fields.iter().find(|field| field.key.name() == key);
@@ -250,7 +246,6 @@ pub fn unit_of(key: &str) -> Option<&'static str> {
 }
 
 /// The tables of the documentation, in Markdown, each with its title.
-#[must_use]
 pub fn markdown() -> [(&'static str, String); 5] {
     let mut own = String::from(TABLE_HEAD);
     rows(&mut own, keys::OUTCOME);
@@ -294,7 +289,6 @@ const SCHEMA_HEAD: &str = "{\"$schema\":\"https://json-schema.org/draft/2020-12/
 
 /// A JSON schema (draft 2020-12) of a line of a connection over QUIC. A line has all statistics or none of them. Other keys
 /// may stand beside those of the schema.
-#[must_use]
 pub fn json_schema() -> String {
     let mut text = String::from(SCHEMA_HEAD);
     properties(&mut text, keys::HEAD);
@@ -317,7 +311,6 @@ pub fn json_schema() -> String {
 }
 
 /// A JSON schema (draft 2020-12) of a line of a connection over TCP.
-#[must_use]
 pub fn json_schema_tcp() -> String {
     let mut text = String::from(SCHEMA_HEAD);
     properties(&mut text, keys::HEAD);

@@ -78,7 +78,6 @@ impl Snapshot {
     }
 
     /// Where the time of the transfer went, if that was measured.
-    #[must_use]
     pub const fn anatomy(&self) -> Option<Anatomy> {
         self.anatomy
     }
@@ -89,13 +88,11 @@ impl Snapshot {
     }
 
     /// The name of the growth rule of the startup phase.
-    #[must_use]
     pub const fn startup(&self) -> &'static str {
         self.state.startup
     }
 
     /// The name of the congestion avoidance algorithm, or of the whole algorithm if it has no separate phases.
-    #[must_use]
     pub fn congestion(&self) -> &'static str {
         self.state.avoidance.unwrap_or(self.state.startup)
     }

@@ -45,7 +45,6 @@ pub struct Line {
 
 impl Line {
     /// The line, without a line break.
-    #[must_use]
     pub fn write(&self) -> String {
         let mut text = String::new();
         let mut line = Object::new(&mut text);

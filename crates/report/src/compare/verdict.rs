@@ -146,7 +146,6 @@ impl Verdict {
 }
 
 /// A speedup: two decimals, `∞`, `never` of a page that is complete over the baseline only, or a dash without a value.
-#[must_use]
 pub fn show_speedup(value: Option<f64>) -> String {
     match value {
         Some(value) if value.is_infinite() => "∞".to_owned(),

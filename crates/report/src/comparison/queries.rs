@@ -159,7 +159,6 @@ fn of(key: Key) -> String {
 }
 
 /// An expression of the query language that gives the arm of a line of H2O's, by the flags that it writes.
-#[must_use]
 pub fn h2o_arm() -> String {
     let (rapid, jump) = (of(NUM_RAPID_START), of(JUMPSTART_CWND));
     format!(

@@ -39,7 +39,6 @@ impl Metric {
     }
 
     /// The expression, unless it is the time to last byte.
-    #[must_use]
     pub fn expression(&self) -> Option<&str> {
         self.expression.as_deref()
     }
@@ -59,7 +58,6 @@ impl Metric {
     }
 
     /// ` in ms`, or nothing.
-    #[must_use]
     pub fn in_unit(&self) -> String {
         if self.is_ttlb() {
             format!(

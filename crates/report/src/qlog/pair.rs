@@ -43,7 +43,6 @@ impl End {
 
 /// The indices of ends that belong together, the sender of most bytes first. Simulations with one seed have the same IDs, so that of
 /// several the title decides.
-#[must_use]
 pub fn pairs(arms: &[Arm], ends: &[End]) -> Vec<(usize, usize)> {
     let others = |index: usize| {
         let others = ends.iter().enumerate();

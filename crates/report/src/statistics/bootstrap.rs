@@ -73,19 +73,16 @@ impl Pairs {
     }
 
     /// The number of pairs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.arms.first().map_or(0, Vec::len)
     }
 
     /// The number of arms.
-    #[must_use]
     pub const fn arms(&self) -> usize {
         self.arms.len()
     }
 
     /// Whether there are no pairs.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -109,7 +106,6 @@ impl Pairs {
 
 /// Percentiles of resamples of independent groups: by replicate, by group, by percentile; `None` where the member of that rank has
 /// no value.
-#[must_use]
 pub fn apart(
     groups: &[&Counts],
     shares: &[f64],
@@ -352,14 +348,12 @@ fn is_between(share: f64, (from, to): (f64, f64)) -> bool {
 }
 
 /// Whether the joint band covers the percentile of this share.
-#[must_use]
 pub fn is_joint(share: f64) -> bool {
     is_between(share, JOINT)
 }
 
 impl BaselineComparison<'_> {
     /// Percentiles of resamples of independent arms.
-    #[must_use]
     pub fn apart(&self, replicates: usize, seed: u64) -> Resampled {
         let scaled = |values: &[Option<u64>]| -> Vec<f64> {
             values.iter().map(|one| self.measure.scaled(*one)).collect()
@@ -387,7 +381,6 @@ impl BaselineComparison<'_> {
     }
 
     /// Smoothed percentiles of resamples of pairs.
-    #[must_use]
     pub fn paired(&self, pairs: &Pairs, replicates: usize, seed: u64) -> Resampled {
         let mut random = Random::new(seed, 2);
         let arms = pairs.arms.iter();
@@ -416,7 +409,6 @@ impl BaselineComparison<'_> {
     }
 
     /// The change of each arm at each percentile. That of the baseline is empty.
-    #[must_use]
     pub fn intervals(&self, resampled: &Resampled) -> Vec<Vec<Interval>> {
         let mut cells = Vec::new();
         for (arm, _) in self.groups.iter().enumerate() {
@@ -440,7 +432,6 @@ impl BaselineComparison<'_> {
     /// (Bonferroni): quantiles of resamples leave out too much, as they do not count that the deviation is itself estimated. If too many
     /// transfers are incomplete for an interval with two ends, it covers the percentiles up to P90. `None` for the baseline, and if a
     /// percentile has no change.
-    #[must_use]
     pub fn overall(&self, resampled: &Resampled) -> Vec<Option<Overall>> {
         let tail = 0.025 / (self.groups.len().saturating_sub(1).max(1) as f64 * self.looks());
         let of_arm = |arm: usize| {

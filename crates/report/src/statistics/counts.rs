@@ -42,19 +42,16 @@ impl Counts {
     }
 
     /// The number of members.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.finished() + self.unfinished
     }
 
     /// The number of members with a value.
-    #[must_use]
     pub fn finished(&self) -> u64 {
         self.cumulative.last().map_or(0, |(_, total)| *total)
     }
 
     /// The number of members without a value.
-    #[must_use]
     pub fn unfinished(&self) -> u64 {
         self.unfinished
     }
@@ -78,13 +75,11 @@ impl Counts {
     }
 
     /// The nearest rank of a percentile, from one, as in the query language's `percentile`.
-    #[must_use]
     pub fn rank(&self, share: f64) -> u64 {
         rank(self.total(), share)
     }
 
     /// The value of this rank, from one. `None` if that member has no value or there is no such rank.
-    #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 {
             return None;
@@ -94,13 +89,11 @@ impl Counts {
     }
 
     /// The percentile of this share, from 0 to 1. `None` if there are no members, or the member of that rank has no value.
-    #[must_use]
     pub fn percentile(&self, share: f64) -> Option<u64> {
         self.at_rank(self.rank(share))
     }
 
     /// The mean of the members with a value.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.finished();
         let sum: u128 = self
@@ -111,7 +104,6 @@ impl Counts {
     }
 
     /// The sample variance of the members with a value.
-    #[must_use]
     pub fn variance(&self) -> Option<f64> {
         let (mean, count) = (self.mean()?, self.finished());
         let squares: f64 = self
@@ -122,7 +114,6 @@ impl Counts {
     }
 
     /// The share of the members with a value that are `above` or more.
-    #[must_use]
     pub fn share_from(&self, above: u64) -> Option<f64> {
         let count = self.finished();
         let below = self.cumulative.partition_point(|(value, _)| *value < above);
@@ -134,7 +125,6 @@ impl Counts {
     }
 
     /// The share of the mean that the largest values have, this many of them.
-    #[must_use]
     pub fn share_of_largest(&self, count: u64) -> Option<f64> {
         let (mut left, mut largest, mut sum) = (count, 0.0, 0.0);
         let values: Vec<(u64, u64)> = self.iter().collect();
@@ -162,7 +152,6 @@ impl Counts {
 }
 
 /// The nearest rank of a share of `total`, from one; zero if `total` is. The arithmetic is that of the query engine.
-#[must_use]
 pub(crate) fn rank(total: u64, share: f64) -> u64 {
     if total == 0 {
         return 0;

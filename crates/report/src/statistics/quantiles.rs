@@ -78,7 +78,6 @@ impl Histogram {
     }
 
     /// The histogram of these bins, as [`Histogram::bins`] has them. `None` if one is out of range.
-    #[must_use]
     pub fn of_bins(bins: impl IntoIterator<Item = (i16, u64)>) -> Option<Self> {
         let mut all = Self::default();
         for (bin, count) in bins {
@@ -93,7 +92,6 @@ impl Histogram {
     }
 
     /// The number of values.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -125,7 +123,6 @@ impl Histogram {
     /// assert!((median.value - 500.0).abs() < 3.0);
     /// assert!(median.low > Some(430.0) && median.high < Some(570.0));
     /// ```
-    #[must_use]
     pub fn quantile(&self, share: f64, error: f64) -> Option<Bounded> {
         let (bin, within) = self.of_rank((self.count as f64 * share).ceil() as u64)?;
         let (low, high) = ranks(self.count, share, error)?;
@@ -153,7 +150,6 @@ pub struct Bounded {
 
 /// The change of a quantile of the arm against the control, −0.05 for 5 % less, with bounds both of which hold at all looks with the
 /// probability 1 − `error` at least. `None` without values of both.
-#[must_use]
 pub fn change(control: &Histogram, arm: &Histogram, share: f64, error: f64) -> Option<Bounded> {
     let [control, arm] = [control, arm].map(|one| one.quantile(share, error / 2.0));
     let (control, arm) = (control?, arm?);

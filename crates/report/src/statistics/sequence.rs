@@ -66,7 +66,6 @@ impl Sums {
     }
 
     /// The mean. `None` without values.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
@@ -118,7 +117,6 @@ pub struct Difference {
 /// assert_eq!(difference.value, -2.0);
 /// assert!(difference.above(0.01, 1.0) < -1.0);
 /// ```
-#[must_use]
 pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Difference> {
     let (mut weight, mut sum, mut between) = (0.0, 0.0, 0.0);
     // Of control and arm: degrees of freedom, squared distances, and Σ w² / n.
@@ -162,20 +160,17 @@ pub fn difference(strata: impl IntoIterator<Item = Stratum>) -> Option<Differenc
 
 impl Difference {
     /// The standard error of the difference.
-    #[must_use]
     pub fn error(&self) -> f64 {
         self.variance.sqrt() / self.weight
     }
 
     /// A lower bound of the true difference, which at any look is above it with the probability `error` at most. It is
     /// narrowest where the true difference is about `effect`.
-    #[must_use]
     pub fn below(&self, error: f64, effect: f64) -> f64 {
         self.value - self.width(error, effect)
     }
 
     /// An upper bound of the true difference, as [`Difference::below`].
-    #[must_use]
     pub fn above(&self, error: f64, effect: f64) -> f64 {
         self.value + self.width(error, effect)
     }
@@ -197,7 +192,6 @@ const PRIOR: f64 = 200.0;
 
 /// The logarithm of the Bayes factor against these shares: above ln(1 / α) with the probability α at most, at any look, if
 /// connections are assigned by the shares. `None` without connections, or if there is not one share above zero for each count.
-#[must_use]
 pub fn sample_ratio(counts: &[u64], shares: &[f64]) -> Option<f64> {
     let total: f64 = counts.iter().map(|count| *count as f64).sum();
     let whole: f64 = shares.iter().sum();

@@ -14,7 +14,6 @@ pub struct RankTest {
 /// Whether values of one group tend to be less than those of another (Mann and Whitney, with ties, normal approximation,
 /// without a correction for continuity): `scipy.stats.mannwhitneyu(…, method="asymptotic", use_continuity=False)`. Members
 /// without a value rank above all others and tie with each other. `None` if either group is empty.
-#[must_use]
 pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
     let (m, n) = (first.total() as f64, second.total() as f64);
     if m == 0.0 || n == 0.0 {
@@ -71,7 +70,6 @@ pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
 /// signed ranks; pairs without a difference are left out, ties share their rank, normal approximation without a
 /// correction): `scipy.stats.wilcoxon(numpy.log(first / second), zero_method="wilcox", correction=False,
 /// method="asymptotic")`. A member without a value ranks above all others. `None` without pairs.
-#[must_use]
 pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Option<RankTest> {
     let mut differences = Vec::new();
     let (mut all, mut less) = (0.0, 0.0);
@@ -122,7 +120,6 @@ pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Opti
 
 /// Whether counts agree with shares (Pearson): the statistic and its p, as `scipy.stats.chisquare`. Shares need not add up
 /// to one; one of zero must have no count.
-#[must_use]
 pub fn chi_squared(counts: &[u64], shares: &[f64]) -> Option<(f64, f64)> {
     let total: u64 = counts.iter().sum();
     let whole: f64 = shares.iter().sum();
@@ -147,7 +144,6 @@ pub fn chi_squared(counts: &[u64], shares: &[f64]) -> Option<(f64, f64)> {
 
 /// The p of many tests, corrected so that a test is significant by chance in at most 5 % of experiments (Holm):
 /// `statsmodels.stats.multitest.multipletests(…, method="holm")`.
-#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
@@ -170,7 +166,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// Whether the interval excludes zero.
-    #[must_use]
     pub fn excludes_zero(&self) -> bool {
         self.interval.0 > 0.0 || self.interval.1 < 0.0
     }
@@ -178,13 +173,11 @@ impl Estimate {
 
 /// The half width, in standard deviations, of intervals that all contain their true values in 95 % of experiments, if there
 /// are this many (Bonferroni). One is [`Z_95`](super::Z_95).
-#[must_use]
 pub fn simultaneous(intervals: usize) -> f64 {
     special::normal_quantile(0.025 / intervals.max(1) as f64)
 }
 
 /// The interval of a share, of `z` standard deviations (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.
-#[must_use]
 pub fn share(count: u64, total: u64, z: f64) -> Option<Estimate> {
     if total == 0 {
         return None;
@@ -199,7 +192,6 @@ pub fn share(count: u64, total: u64, z: f64) -> Option<Estimate> {
 }
 
 /// The interval of the difference of two shares, from the intervals of both (Newcombe's method 10).
-#[must_use]
 pub fn share_difference(first: (u64, u64), second: (u64, u64), z: f64) -> Option<Estimate> {
     let (one, other) = (share(first.0, first.1, z)?, share(second.0, second.1, z)?);
     let value = one.value - other.value;
@@ -224,7 +216,6 @@ pub struct MeanPair {
 
 impl MeanPair {
     /// Of independent groups. `None` if a group has fewer than two members with a value, or the second mean is not above zero.
-    #[must_use]
     pub fn apart(first: &Counts, second: &Counts) -> Option<Self> {
         let relative = |counts: &Counts| {
             Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
@@ -245,7 +236,6 @@ impl MeanPair {
     }
 
     /// Of pairs in which both have a value.
-    #[must_use]
     pub fn paired(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone) -> Option<Self> {
         let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
         let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
@@ -303,7 +293,6 @@ impl MeanPair {
     /// test of the plain difference, so one pair, however large, cannot make it exclude zero, as it can with a variance that is
     /// linearised at the observed means. The interval has no upper end (infinity) where the second mean is within `z` standard deviations of
     /// zero; its lower end is at least −1, as no value is negative.
-    #[must_use]
     pub fn change(&self, z: f64) -> Estimate {
         let square = z * z;
         let (first, second) = (square * self.variances.0, square * self.variances.1);
@@ -339,7 +328,6 @@ impl MeanPair {
 
     /// The standard deviation of the difference of the means, relative to the second, if the first were changed to have this ratio to the
     /// second.
-    #[must_use]
     pub fn deviation_at(&self, ratio: f64) -> f64 {
         let (first, second) = self.variances;
         if self.first == 0.0 {
@@ -354,7 +342,6 @@ impl MeanPair {
 
 /// The difference of the means of the members with a value: normal, with separate variances. The interval has `z` standard
 /// deviations.
-#[must_use]
 pub fn mean_difference(first: &Counts, second: &Counts, z: f64) -> Option<Estimate> {
     let value = first.mean()? - second.mean()?;
     let of = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64);
@@ -367,7 +354,6 @@ pub fn mean_difference(first: &Counts, second: &Counts, z: f64) -> Option<Estima
 
 /// The same for pairs in which both have a value: the difference of `scipy.stats.ttest_rel`, with a normal interval. What they
 /// have in common does not widen the interval.
-#[must_use]
 pub fn mean_difference_paired(
     pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>,
     z: f64,

@@ -175,13 +175,11 @@ pub struct Flow {
 
 impl Flow {
     /// Stream data sent so far, without retransmissions.
-    #[must_use]
     pub const fn data(&self) -> u64 {
         self.connection.used
     }
 
     /// Whether a limit is reached, so that the sender may have to wait.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.connection.is_full() || self.full > 0
     }

@@ -91,7 +91,6 @@ impl Named {
     }
 
     /// All names, with their times.
-    #[must_use]
     pub fn events(&self) -> Vec<(f64, String)> {
         let mut events = Vec::new();
         let mut add = |at: Option<f64>, what: String| {

@@ -35,7 +35,6 @@ const PARTS: [(Part, &str); 7] = [
 pub type Times = [f64; PARTS.len()];
 
 /// The parts, the largest first, as a sentence without a full stop; `None` if all are zero.
-#[must_use]
 pub fn sentence(times: &Times) -> Option<String> {
     let (total, parts) = written(times, &PARTS)?;
     Some(format!(
@@ -44,7 +43,6 @@ pub fn sentence(times: &Times) -> Option<String> {
 }
 
 /// The same of a transfer that was not complete at the end of its times.
-#[must_use]
 pub fn sentence_incomplete(times: &Times) -> Option<String> {
     let names = PARTS.map(|(part, name)| match part {
         Part::Repair => (part, "losses were not yet repaired"),

@@ -38,7 +38,6 @@ enum Window {
 
 impl Freeze {
     /// Whether a time, in milliseconds since the Unix epoch, is in the window.
-    #[must_use]
     pub const fn contains(&self, time_ms: u64) -> bool {
         let minute = time_ms / MINUTE_MS;
         match self.window {

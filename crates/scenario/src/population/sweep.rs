@@ -98,7 +98,6 @@ impl Sweep {
     }
 
     /// The factors other than 1, with their keys.
-    #[must_use]
     pub fn changes(&self) -> Vec<(&'static str, f64)> {
         let all = self.factors();
         all.into_iter()

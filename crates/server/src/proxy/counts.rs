@@ -155,7 +155,6 @@ pub struct ServerStatistics {
 
 impl UpstreamCounts {
     /// The current counters.
-    #[must_use]
     pub fn read(&self) -> UpstreamStatistics {
         let counts = &self.counts;
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);

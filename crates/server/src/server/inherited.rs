@@ -94,7 +94,6 @@ impl Inherited {
     }
 
     /// The number of UDP sockets.
-    #[must_use]
     pub fn udp_count(&self) -> usize {
         self.udp.len()
     }

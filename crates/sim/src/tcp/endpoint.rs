@@ -111,7 +111,6 @@ impl Endpoint {
 
     /// Free space in the send buffer, in bytes (`tcp_sndbuf_expand`). A real application writes no more, so that it can still choose the next
     /// data. Larger writes are accepted.
-    #[must_use]
     pub fn write_room(&self) -> u64 {
         let least = 10 * u64::from(self.config.segment_size);
         let buffer = (2 * self.sender.window().max(least)).min(self.config.send_buffer_max);
@@ -119,13 +118,11 @@ impl Endpoint {
     }
 
     /// Application data of the peer that has arrived in order and in whole records, in bytes, since the start.
-    #[must_use]
     pub const fn received(&self) -> u64 {
         self.incoming.progress().application
     }
 
     /// Whether application data may be sent: the handshakes of TCP and TLS are over, as far as this end must wait for them.
-    #[must_use]
     pub const fn is_ready(&self) -> bool {
         let ready = match self.side {
             Side::Client => self.config.tls.client_ready,
@@ -139,7 +136,6 @@ impl Endpoint {
     }
 
     /// Counters of sent segments.
-    #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -306,7 +302,6 @@ impl Endpoint {
     // ---- timers ---------------------------------------------------------------------------------------------------
 
     /// When [`Endpoint::handle_timeout`] must be called next.
-    #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         match self.state {
             State::Closed => None,

@@ -36,7 +36,6 @@ impl Segment {
     pub const SACK_BLOCKS: usize = 3;
 
     /// Number of the byte after the payload.
-    #[must_use]
     pub const fn end(&self) -> u64 {
         self.sequence + self.len as u64
     }

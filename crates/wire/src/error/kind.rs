@@ -39,7 +39,6 @@ pub enum FrameErrorKind {
 
 impl FrameErrorKind {
     /// The error code with which to close the connection.
-    #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
             Self::Truncated
@@ -59,7 +58,6 @@ impl FrameErrorKind {
     }
 
     /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Truncated => "the payload ends inside the frame",

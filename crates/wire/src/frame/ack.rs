@@ -39,26 +39,22 @@ pub struct EcnCounts {
 
 impl<'a> Ack<'a> {
     /// The largest packet number acknowledged.
-    #[must_use]
     pub const fn largest(&self) -> PacketNumber {
         self.largest
     }
 
     /// ACK Delay: how long the peer delayed the acknowledgment of the largest packet, in units of
     /// 2^`ack_delay_exponent` microseconds. Meaningless in Initial and Handshake packets.
-    #[must_use]
     pub const fn delay(&self) -> VarInt {
         self.delay
     }
 
     /// The ECN counts, if this is an `ACK_ECN` frame.
-    #[must_use]
     pub const fn ecn(&self) -> Option<EcnCounts> {
         self.ecn
     }
 
     /// The ranges of acknowledged packet numbers in descending order. They neither overlap nor touch.
-    #[must_use]
     pub fn ranges(&self) -> AckRanges<'a> {
         let smallest = self.largest.get().saturating_sub(self.first_range.get());
         AckRanges {
@@ -176,7 +172,6 @@ pub struct AckRanges<'a> {
 
 impl<'a> AckRanges<'a> {
     /// The ranges behind the one returned last, or behind the first: encoded pairs of Gap and ACK Range Length.
-    #[must_use]
     pub fn encoded(&self) -> &'a [u8] {
         self.encoded.rest()
     }

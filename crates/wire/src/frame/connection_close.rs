@@ -63,7 +63,6 @@ impl<'a> ConnectionClose<'a> {
 
     /// Truncates the reason phrase, at a character boundary, so that the frame takes at most `space` bytes. Returns
     /// `None` if the frame does not fit even with an empty reason phrase.
-    #[must_use]
     pub fn fit(self, space: usize) -> Option<Self> {
         let space = space.checked_sub(self.cause_len())?;
         let len_max = super::LengthField::Present.data_len_max(space)?;

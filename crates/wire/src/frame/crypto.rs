@@ -19,7 +19,6 @@ pub struct Crypto<'a> {
 
 impl<'a> Crypto<'a> {
     /// The maximum length of data in a frame of `space` bytes, or `None` if no data fits.
-    #[must_use]
     pub fn data_len_max(offset: VarInt, space: usize) -> Option<usize> {
         let fields_len = FrameType::CRYPTO.encoded_len() + offset.encoded_len();
         let room = LengthField::Present.data_len_max(space.checked_sub(fields_len)?)?;

@@ -178,26 +178,22 @@ impl FrameType {
     }
 
     /// The type as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
     /// The RFC's name, if this crate decodes the frame.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.row().map(|row| row.name)
     }
 
     /// Whether this crate decodes the frame. Extension frames may be sent only to a peer that negotiated them by
     /// transport parameter, which the caller must check.
-    #[must_use]
     pub fn is_known(self) -> bool {
         self.row().is_some()
     }
 
     /// Whether packets of this type may contain the frame (RFC 9000 §12.4, Table 3, and §12.5).
-    #[must_use]
     pub fn is_permitted_in(self, packet_type: PacketType) -> bool {
         self.row()
             .is_some_and(|row| row.packets & packet_bit(packet_type) != 0)
@@ -205,14 +201,12 @@ impl FrameType {
 
     /// Whether `sender` may send the frame: only a server may send `NEW_TOKEN` and `HANDSHAKE_DONE` (RFC 9000 §19.7,
     /// §19.20).
-    #[must_use]
     pub fn is_permitted_from(self, sender: Side) -> bool {
         self.row()
             .is_some_and(|row| sender == Side::Server || !row.server_only)
     }
 
     /// Whether a packet that contains the frame is ack-eliciting (RFC 9000 §13.2, `N` in Table 3).
-    #[must_use]
     pub fn is_ack_eliciting(self) -> bool {
         self.row().is_some_and(|row| row.ack_eliciting)
     }
@@ -220,20 +214,17 @@ impl FrameType {
     /// Whether a packet that contains the frame counts toward bytes in flight (RFC 9000 Table 3, `C`).
     /// `CONNECTION_CLOSE` counts according to the table, but not according to RFC 9002 §2; a closing connection is not
     /// affected by the difference.
-    #[must_use]
     pub fn counts_in_flight(self) -> bool {
         self.row().is_some_and(|row| row.counts_in_flight)
     }
 
     /// Whether the frame is a probing frame: a packet that contains only such frames does not migrate the connection
     /// (RFC 9000 §9.1, `P` in Table 3).
-    #[must_use]
     pub fn is_probing(self) -> bool {
         self.row().is_some_and(|row| row.probing)
     }
 
     /// Whether the frame's data counts toward flow control (RFC 9000 §4, `F` in Table 3).
-    #[must_use]
     pub fn is_flow_controlled(self) -> bool {
         self.row().is_some_and(|row| row.flow_controlled)
     }
@@ -251,7 +242,6 @@ impl FrameType {
     }
 
     /// The encoded length in bytes; frame types use the shortest encoding (RFC 9000 §12.4).
-    #[must_use]
     pub const fn encoded_len(self) -> usize {
         self.0.encoded_len()
     }

@@ -44,14 +44,12 @@ impl<'a> Frames<'a> {
     }
 
     /// The offset of the next frame in the payload, in bytes.
-    #[must_use]
     pub const fn position(&self) -> usize {
         self.reader.position()
     }
 
     /// The type of the frame decoded last, as in the packet: with the flags of STREAM frames, which
     /// [`Frame::frame_type`] lacks.
-    #[must_use]
     pub const fn frame_type(&self) -> FrameType {
         self.frame_type
     }

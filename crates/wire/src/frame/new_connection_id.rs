@@ -16,7 +16,6 @@ pub struct NewConnectionId {
 
 impl NewConnectionId {
     /// Creates a frame, or returns `None` if the connection ID is empty or `retire_prior_to` exceeds `sequence`.
-    #[must_use]
     pub fn new(
         sequence: VarInt,
         retire_prior_to: VarInt,
@@ -32,25 +31,21 @@ impl NewConnectionId {
     }
 
     /// The sequence number assigned to the connection ID by its issuer (§5.1.1).
-    #[must_use]
     pub const fn sequence(&self) -> VarInt {
         self.sequence
     }
 
     /// The receiver must retire all connection IDs with a sequence number below this one (§5.1.2).
-    #[must_use]
     pub const fn retire_prior_to(&self) -> VarInt {
         self.retire_prior_to
     }
 
     /// The connection ID.
-    #[must_use]
     pub const fn connection_id(&self) -> ConnectionId {
         self.connection_id
     }
 
     /// The stateless reset token associated with the connection ID (§10.3).
-    #[must_use]
     pub const fn reset_token(&self) -> StatelessResetToken {
         self.reset_token
     }

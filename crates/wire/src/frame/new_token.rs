@@ -12,7 +12,6 @@ pub struct NewToken<'a> {
 
 impl<'a> NewToken<'a> {
     /// Creates a frame, or returns `None` if the token is empty.
-    #[must_use]
     pub const fn new(token: &'a [u8]) -> Option<Self> {
         if token.is_empty() {
             None
@@ -22,7 +21,6 @@ impl<'a> NewToken<'a> {
     }
 
     /// The token.
-    #[must_use]
     pub const fn token(&self) -> &'a [u8] {
         self.token
     }

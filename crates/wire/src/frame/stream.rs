@@ -58,7 +58,6 @@ pub struct StreamHeader {
 impl StreamHeader {
     /// The maximum length of data in a frame of `space` bytes, or `None` if not even the header fits. A frame without
     /// data is useful only with `fin`.
-    #[must_use]
     #[inline]
     pub fn data_len_max(&self, space: usize, length: LengthField) -> Option<usize> {
         let room = length.data_len_max(space.checked_sub(self.fields_len())?)?;
@@ -67,7 +66,6 @@ impl StreamHeader {
     }
 
     /// The length in bytes of a frame with `data_len` bytes of data.
-    #[must_use]
     pub fn encoded_len(&self, data_len: usize, length: LengthField) -> usize {
         self.fields_len() + length.encoded_len(data_len) + data_len
     }

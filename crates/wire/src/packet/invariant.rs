@@ -66,7 +66,6 @@ impl<'a> Invariant<'a> {
 
     /// The destination connection ID. In a short header it has the length of the connection IDs that the local endpoint
     /// issues. Returns `None` if the datagram is shorter than that.
-    #[must_use]
     pub fn destination(&self, connection_id_len: usize) -> Option<&'a [u8]> {
         match self {
             Self::Long(long) => Some(long.destination),

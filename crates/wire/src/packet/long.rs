@@ -46,7 +46,6 @@ const LENGTH_LEN: usize = 2;
 
 impl LongHeader<'_> {
     /// The encoded length in bytes.
-    #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let token_len = match self.kind {
             LongKind::Initial { token } => encoded_len_usize(token.len()) + token.len(),
@@ -150,7 +149,6 @@ pub struct InitialHeader<'a> {
 
 impl<'a> InitialHeader<'a> {
     /// Parses the header of the first packet in a datagram. `None` if it is not an Initial packet of a supported version.
-    #[must_use]
     pub fn decode(datagram: &'a [u8]) -> Option<Self> {
         let any_fixed_bit = DecodeConfig {
             connection_id_len: 0,

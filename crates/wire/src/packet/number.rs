@@ -36,7 +36,6 @@ impl PacketNumber {
     pub const MAX: Self = Self(VarInt::MAX);
 
     /// Creates a packet number, or returns `None` if it exceeds 2^62 − 1.
-    #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match VarInt::new(number) {
             Some(number) => Some(Self(number)),
@@ -45,13 +44,11 @@ impl PacketNumber {
     }
 
     /// The packet number as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
     /// The next packet number, or `None` after the last one, when the connection must be closed (RFC 9000 §12.3).
-    #[must_use]
     pub const fn next(self) -> Option<Self> {
         Self::new(self.get() + 1)
     }
@@ -59,7 +56,6 @@ impl PacketNumber {
     /// Truncates the packet number to the fewest bytes from which the peer can recover it, given the largest packet
     /// number that the peer acknowledged in the packet number space (RFC 9000 §17.1, Appendix A.2). With 2^31 or more
     /// unacknowledged packets no length suffices, and four bytes are used.
-    #[must_use]
     pub const fn truncate(self, largest_acknowledged: Option<Self>) -> TruncatedPacketNumber {
         let unacknowledged = match largest_acknowledged {
             Some(largest) => self.get().saturating_sub(largest.get()),
@@ -75,7 +71,6 @@ impl PacketNumber {
     }
 
     /// Truncates the packet number to its `len` least significant bytes.
-    #[must_use]
     pub const fn truncate_to(self, len: PacketNumberLen) -> TruncatedPacketNumber {
         TruncatedPacketNumber::new(self.get() as u32, len)
     }
@@ -91,20 +86,17 @@ impl TruncatedPacketNumber {
     }
 
     /// The encoded length.
-    #[must_use]
     pub const fn len(self) -> PacketNumberLen {
         self.len
     }
 
     /// The truncated value.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.value
     }
 
     /// Recovers the full packet number: the one closest to the successor of the largest packet number received in the
     /// packet number space (RFC 9000 §17.1, Appendix A.3).
-    #[must_use]
     pub const fn expand(self, largest_received: Option<PacketNumber>) -> PacketNumber {
         let expected = match largest_received {
             None => 0,
@@ -142,7 +134,6 @@ impl TruncatedPacketNumber {
 
 impl PacketNumberLen {
     /// The length in bytes.
-    #[must_use]
     pub const fn bytes(self) -> usize {
         self as usize
     }

@@ -60,13 +60,11 @@ impl PacketBuilder {
     }
 
     /// The start of the packet. [`Writer::rewind`] to it to discard the packet.
-    #[must_use]
     pub const fn start(&self) -> usize {
         self.start
     }
 
     /// The start of the first frame. A packet without frames must not be sent (RFC 9000 §12.4).
-    #[must_use]
     pub const fn payload_offset(&self) -> usize {
         self.payload_offset
     }
@@ -111,7 +109,6 @@ impl PacketBuilder {
 impl FinishedPacket {
     /// The header protection sample (RFC 9001 §5.4.2), after the payload in `written` has been encrypted. Returns
     /// `None` if the packet is not within `written`.
-    #[must_use]
     pub fn sample(&self, written: &[u8]) -> Option<[u8; SAMPLE_LEN]> {
         sample(written.get(..self.end)?, self.number_offset)
     }

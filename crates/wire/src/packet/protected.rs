@@ -76,49 +76,41 @@ impl<'a> Protected<'a> {
     }
 
     /// The packet type.
-    #[must_use]
     pub const fn packet_type(&self) -> PacketType {
         self.header.packet_type
     }
 
     /// The destination connection ID.
-    #[must_use]
     pub fn destination(&self) -> ConnectionId {
         connection_id(self.header.destination(self.bytes))
     }
 
     /// The version, if this is a long header.
-    #[must_use]
     pub fn version(&self) -> Option<Version> {
         self.header.version()
     }
 
     /// The source connection ID, if this is a long header.
-    #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
         self.header.source(self.bytes).map(connection_id)
     }
 
     /// The token of an Initial packet; empty in other packets. A token from a server must be empty (RFC 9000 §17.2.2).
-    #[must_use]
     pub fn token(&self) -> &[u8] {
         self.header.token(self.bytes)
     }
 
     /// The complete packet as received, for example to buffer it until its keys are available.
-    #[must_use]
     pub const fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
     /// The sample from which the header protection key derives the mask.
-    #[must_use]
     pub const fn sample(&self) -> &[u8; SAMPLE_LEN] {
         &self.sample
     }
 
     /// Removes header protection.
-    #[must_use]
     #[inline]
     pub fn unmask(self, mask: HeaderMask) -> Unmasked<'a> {
         let [first_mask, number_mask @ ..] = mask;
@@ -149,49 +141,41 @@ impl<'a> Protected<'a> {
 
 impl<'a> Unmasked<'a> {
     /// The packet type.
-    #[must_use]
     pub const fn packet_type(&self) -> PacketType {
         self.header.packet_type
     }
 
     /// The destination connection ID.
-    #[must_use]
     pub fn destination(&self) -> &'a [u8] {
         self.header.destination(self.associated_data)
     }
 
     /// The version, if this is a long header.
-    #[must_use]
     pub fn version(&self) -> Option<Version> {
         self.header.version()
     }
 
     /// The source connection ID, if this is a long header.
-    #[must_use]
     pub fn source(&self) -> Option<&'a [u8]> {
         self.header.source(self.associated_data)
     }
 
     /// The token of an Initial packet; empty in other packets. A token from a server must be empty (RFC 9000 §17.2.2).
-    #[must_use]
     pub fn token(&self) -> &'a [u8] {
         self.header.token(self.associated_data)
     }
 
     /// The truncated packet number.
-    #[must_use]
     pub const fn number(&self) -> TruncatedPacketNumber {
         self.number
     }
 
     /// The latency spin bit of a 1-RTT packet (RFC 9000 §17.4).
-    #[must_use]
     pub const fn spin_bit(&self) -> bool {
         self.is_short() && self.first_byte & SPIN_BIT != 0
     }
 
     /// The key phase of a 1-RTT packet (RFC 9001 §6).
-    #[must_use]
     pub const fn key_phase(&self) -> bool {
         self.is_short() && self.first_byte & KEY_PHASE != 0
     }

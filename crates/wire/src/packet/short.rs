@@ -25,7 +25,6 @@ pub struct ShortHeader<'a> {
 
 impl ShortHeader<'_> {
     /// The encoded length in bytes.
-    #[must_use]
     pub const fn encoded_len(&self) -> usize {
         1 + self.destination.len() + self.number.len().bytes()
     }

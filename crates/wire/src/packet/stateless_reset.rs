@@ -21,7 +21,6 @@ impl StatelessReset {
     /// Interprets the datagram as a stateless reset. The caller must compare the token with those received from the
     /// peer. Returns `None` if the datagram is too short. Datagrams that start with a long header can be stateless
     /// resets too (RFC 9000 §10.3.1).
-    #[must_use]
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         if datagram.len() < STATELESS_RESET_LEN_MIN {
             return None;
@@ -33,7 +32,6 @@ impl StatelessReset {
 
     /// Turns a datagram of random bytes into a stateless reset. Returns `None` if it is too short. The datagram must be
     /// shorter than the packet that triggered it (RFC 9000 §10.3.3).
-    #[must_use]
     pub fn encode(&self, random: &mut [u8]) -> Option<()> {
         if random.len() < STATELESS_RESET_LEN_MIN {
             return None;

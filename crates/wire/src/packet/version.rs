@@ -27,19 +27,16 @@ impl VersionNumber {
     }
 
     /// Whether this is a reserved version 0x?a?a?a?a (RFC 9000 §15).
-    #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.0 & 0x0f0f_0f0f == 0x0a0a_0a0a
     }
 
     /// The version number as an integer.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
     /// The version, if this crate supports it.
-    #[must_use]
     pub const fn known(self) -> Option<Version> {
         match self {
             Self(V1) => Some(Version::V1),
@@ -137,19 +134,16 @@ impl Version {
     }
 
     /// The version number.
-    #[must_use]
     pub const fn number(self) -> VersionNumber {
         self.profile().number
     }
 
     /// The key of the Retry Integrity Tag (RFC 9001 §5.8, RFC 9369 §3.3.3).
-    #[must_use]
     pub const fn retry_key(self) -> &'static [u8; 16] {
         &self.profile().retry_key
     }
 
     /// The nonce of the Retry Integrity Tag (RFC 9001 §5.8, RFC 9369 §3.3.3).
-    #[must_use]
     pub const fn retry_nonce(self) -> &'static [u8; 12] {
         &self.profile().retry_nonce
     }

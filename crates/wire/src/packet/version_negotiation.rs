@@ -27,19 +27,16 @@ pub struct Versions<'a> {
 
 impl<'a> VersionNegotiation<'a> {
     /// The destination connection ID, which is the source connection ID of the client's packet.
-    #[must_use]
     pub const fn destination(&self) -> &'a [u8] {
         self.destination
     }
 
     /// The source connection ID, which is the destination connection ID of the client's packet.
-    #[must_use]
     pub const fn source(&self) -> &'a [u8] {
         self.source
     }
 
     /// The supported versions, including reserved ones (RFC 9000 §6.3).
-    #[must_use]
     pub const fn versions(&self) -> Versions<'a> {
         Versions {
             encoded: Reader::new(self.versions),
@@ -47,7 +44,6 @@ impl<'a> VersionNegotiation<'a> {
     }
 
     /// The number of bytes that [`VersionNegotiation::encode`] writes.
-    #[must_use]
     pub const fn encoded_len(
         destination: &[u8],
         source: &[u8],

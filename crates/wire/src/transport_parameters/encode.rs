@@ -41,7 +41,6 @@ impl Encode for Value<'_> {
 
 impl TransportParameters {
     /// The encoded parameters, for the TLS extension.
-    #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.encoded_len()];
         let result = self.encode(&mut Writer::new(&mut bytes));

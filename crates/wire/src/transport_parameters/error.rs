@@ -44,7 +44,6 @@ pub enum TransportParameterErrorKind {
 
 impl TransportParameterError {
     /// The error code with which to close the connection.
-    #[must_use]
     pub const fn transport_error(&self) -> TransportError {
         match self.kind {
             TransportParameterErrorKind::Reduced => TransportError::PROTOCOL_VIOLATION,
@@ -59,7 +58,6 @@ impl TransportParameterError {
 
 impl TransportParameterErrorKind {
     /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Truncated => "the input ends inside the parameter",

@@ -64,20 +64,17 @@ parameters! {
 
 impl ParameterId {
     /// The ID as an integer.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
     /// The RFC's name, if this crate supports the parameter.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let row = TABLE.get(self.index()?)?;
         Some(row.1)
     }
 
     /// Whether only servers may send the parameter (RFC 9000 §18.2).
-    #[must_use]
     pub const fn is_server_only(self) -> bool {
         matches!(
             self,
@@ -90,7 +87,6 @@ impl ParameterId {
 
     /// Whether this is a reserved ID of the form 31 × N + 27, which exercises the requirement that unknown parameters
     /// are ignored (RFC 9000 §18.1).
-    #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.get() % 31 == 27
     }

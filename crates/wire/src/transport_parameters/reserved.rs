@@ -35,13 +35,11 @@ impl ReservedParameter {
     }
 
     /// The parameter ID.
-    #[must_use]
     pub const fn id(&self) -> ParameterId {
         self.id
     }
 
     /// The value.
-    #[must_use]
     pub fn value(&self) -> &[u8] {
         self.value.get(..self.len).unwrap_or_default()
     }

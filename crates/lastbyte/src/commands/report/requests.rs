@@ -152,6 +152,23 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
             only.name
         )));
     }
+    say_what_is_left_out(&requests, &settings);
+    if *json {
+        print(format!("{}\n", json_of(&requests, &settings)))?;
+    } else {
+        print(table(&requests, &settings.metric))?;
+    }
+    match &requests.trouble {
+        Some(trouble) => Err(Failure::Run(format!(
+            "not all of the log could be read, and the table is of what could: {trouble}"
+        ))),
+        None if requests.ratio_fails() => Ok(ExitCode::from(RATIO_FAILS)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints what is left out, and why the results may not be of the arms.
+fn say_what_is_left_out(requests: &Requests, settings: &Settings) {
     if requests.left_out > 0 {
         notice(format!(
             "note: {} requests without an arm are left out",
@@ -187,18 +204,6 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
         notice(
             "warning: the numbers of connections by arm cannot be by chance (sample ratio): find the cause before you use these results",
         );
-    }
-    if *json {
-        print(format!("{}\n", json_of(&requests, &settings)))?;
-    } else {
-        print(table(&requests, &settings.metric))?;
-    }
-    match &requests.trouble {
-        Some(trouble) => Err(Failure::Run(format!(
-            "not all of the log could be read, and the table is of what could: {trouble}"
-        ))),
-        None if requests.ratio_fails() => Ok(ExitCode::from(RATIO_FAILS)),
-        None => Ok(ExitCode::SUCCESS),
     }
 }
 

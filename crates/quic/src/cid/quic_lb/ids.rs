@@ -93,7 +93,6 @@ impl QuicLbIds {
     }
 
     /// The codec, to decode IDs with.
-    #[must_use]
     pub fn layout(&self) -> &QuicLb {
         &self.shared.layout
     }

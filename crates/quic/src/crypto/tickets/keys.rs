@@ -109,7 +109,6 @@ impl TicketKeys {
     }
 
     /// The number of keys, at least one.
-    #[must_use]
     pub fn count(&self) -> usize {
         1 + self.others.len()
     }

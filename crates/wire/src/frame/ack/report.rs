@@ -43,7 +43,6 @@ struct Extent {
 
 impl<I: ExactSizeIterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
     /// The length in bytes of a frame with all ranges, or 0 if there are none.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.extent(usize::MAX, usize::MAX)
             .map_or(0, |extent| extent.len)

@@ -71,31 +71,26 @@ pub enum SavedSessionError {
 
 impl SavedSession {
     /// The name of the server.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
     /// The QUIC version in which it can be resumed (RFC 9369 §5).
-    #[must_use]
     pub const fn version(&self) -> Version {
         self.version
     }
 
     /// The negotiated application protocol. 0-RTT is accepted only for the same one (RFC 8446 §4.2.10).
-    #[must_use]
     pub fn alpn(&self) -> &[u8] {
         &self.alpn
     }
 
     /// The remembered transport parameters of the server, encoded (RFC 9000 §7.4.1).
-    #[must_use]
     pub fn parameters(&self) -> &[u8] {
         &self.parameters
     }
 
     /// When its ticket expires.
-    #[must_use]
     pub fn expires(&self) -> WallTime {
         let lifetime_s = NewSessionTicket::decode(&self.message).map(|ticket| ticket.lifetime_s);
         let lifetime = Duration::from_secs(lifetime_s.unwrap_or_default().into());
@@ -103,7 +98,6 @@ impl SavedSession {
     }
 
     /// Encodes the session, in at most [`SAVED_MAX`] bytes, which are secret.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.encode(RUSTLS_VERSION)
     }

@@ -67,7 +67,6 @@ impl MemorySessions {
 
     /// Removes all sessions, the oldest of each server first, for example to save them; [`SessionStore::put`] in the
     /// same order restores them.
-    #[must_use]
     pub fn take_all(&self) -> Vec<SavedSession> {
         let servers = std::mem::take(&mut self.state().servers);
         let sessions = servers.into_values().flat_map(|server| server.sessions);
