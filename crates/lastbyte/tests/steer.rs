@@ -378,9 +378,9 @@ fn verify(ramp: &Ramp) {
         (
             &decisions,
             &all,
+            "\"rules\":4",
             "\"rules\":3",
-            "\"rules\":2",
-            "look 0: it is by version 2 of the rules",
+            "look 0: it is by version 3 of the rules",
         ),
         (
             &decisions,

@@ -79,7 +79,7 @@ use self::{
     balance::{Balance, Tried, Turn},
     body::{Cause, Source, Upload},
     counts::{CONNECTION_LIMIT, INCOMPLETE, Observed, READ_TIMEOUT},
-    pool::{BUFFER, Connector, FIELDS_MAX, Lease, SendFailure, Transport},
+    pool::{BUFFER, Connector, FIELDS_MAX, InUse, Lease, SendFailure, Transport},
     repeat::Attempts,
     slots::{Client, Slot, Slots},
     threads::{Local, Threads},
@@ -437,7 +437,7 @@ async fn run_tunnel(
         failed(status, error, &why)
     };
     // The server has a request more until the tunnel has ended.
-    let (mut response, _turn) = match opened {
+    let ((mut response, _in_use), _turn) = match opened {
         Ok(opened) => opened,
         Err(failure) => return reply(outgoing, fail(failure)).await,
     };
@@ -493,7 +493,7 @@ async fn open_tunnel(
     shared: &Shared,
     local: &Local,
     head: &http::request::Parts,
-) -> Result<(http::Response<Incoming>, Turn), Failed> {
+) -> Result<((http::Response<Incoming>, InUse), Turn), Failed> {
     let mut tried = Tried::default();
     // As of other requests.
     let mut may_be_out = true;
@@ -536,7 +536,7 @@ async fn ask_tunnel(
     shared: &Shared,
     stream: Box<dyn Transport>,
     head: http::request::Parts,
-) -> Result<http::Response<Incoming>, Failed> {
+) -> Result<(http::Response<Incoming>, InUse), Failed> {
     let invalid = |error: hyper::Error| (502, "http_protocol_error", error.to_string());
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(BUFFER)
@@ -544,8 +544,8 @@ async fn ask_tunnel(
         .handshake(TokioIo::new(stream))
         .await
         .map_err(invalid)?;
-    // It ends with the sender and the response, or with the connection that is taken out of it.
-    tokio::spawn(connection.with_upgrades());
+    // It ends with the response, or with the connection that is taken out of it.
+    let in_use = pool::run(connection.with_upgrades());
     let mut request = http::Request::from_parts(head, Upload::empty().attempt());
     let hints = Arc::<Hints>::default();
     let hinted = Arc::clone(&hints);
@@ -560,7 +560,8 @@ async fn ask_tunnel(
         }
         answered = time::timeout(shared.limits.response, sender.send_request(request)) => {
             let late = |_| (504, "http_response_timeout", String::new());
-            answered.map_err(late)?.map_err(invalid)
+            let response = answered.map_err(late)?.map_err(invalid)?;
+            Ok((response, in_use))
         }
     }
 }

@@ -71,11 +71,11 @@ pub(crate) struct Arguments {
     /// Arm to compare with [default: `baseline`, else the first in the log]
     #[arg(long, value_name = "ARM")]
     baseline: Option<String>,
-    /// Expected shares of the arms: baseline=9,new=1 [default: equal]
+    /// Expected shares of the arms: baseline=9,new=1; or none [default: equal]
     ///
     /// The page tests the number of connections in each arm against them (sample ratio mismatch). `none`: arms were not assigned at
     /// random, such as versions of HTTP, or days before and after a change; there is no test, and a warning says so.
-    #[arg(long, value_name = "ARM=N,…|none", value_delimiter = ',', value_parser = share)]
+    #[arg(long, value_name = "ARM=N,…", value_delimiter = ',', value_parser = share)]
     shares: Vec<Option<(String, f64)>>,
     /// Lines to include: an expression of the query language
     #[arg(long = "where", value_name = "EXPR")]

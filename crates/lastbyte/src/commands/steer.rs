@@ -127,8 +127,11 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     } else {
         Lines::Logs(&arguments.logs, jobs)
     };
-    let Some(_lead) = lead(&folder)? else {
-        return Err(in_use(&folder));
+    // Without lines there is no look.
+    let _lead = if lines.are_none() {
+        None
+    } else {
+        Some(lead(&folder)?.ok_or_else(|| in_use(&folder))?)
     };
     let look = controller
         .step(&folder, lines, (None, None), now_ms())?

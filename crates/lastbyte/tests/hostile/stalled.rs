@@ -301,7 +301,8 @@ fn stalled_uploads_use_bounded_memory(version: &str, each: u64) {
     body.set_len(20_000_000).expect("room");
     let (port, accepted) = deaf_upstream();
     let proxy = format!("http://127.0.0.1:{port}");
-    let serving = Serving::start(&folder, &["--self-signed", "--proxy", &proxy]);
+    let flags = ["--self-signed", "--proxy", &proxy, "--proxy-timeout", "20s"];
+    let serving = Serving::start(&folder, &flags);
     let before = serving.resident();
     let url = serving.url("/");
     let words = [
@@ -332,6 +333,8 @@ fn stalled_uploads_use_bounded_memory(version: &str, each: u64) {
     uploading.wait().expect("it ends");
     assert!((6 << 20..=100 << 20).contains(&buffered), "{buffered}");
     assert!((buffered..=100 * each).contains(&used), "{used}");
+    // Although the upstream reads nothing, and closes nothing.
+    serving.wait_for("lastbyte_buffered_bytes", |count| count == 0);
     serving.kill();
 }
 

@@ -8,7 +8,7 @@
 //! | entry | is removed when |
 //! |---|---|
 //! | idle HTTP/1.1 connection | a request takes it; it was idle for [`Limits::idle`], or, beyond [`Limits::kept`], for [`SURPLUS_IDLE`], plus at most as long until the [sweep](Pool::keep); or it is closed, and its turn comes |
-//! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if those of all threads and servers are not half as many as [`Limits::requests`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped and closed |
+//! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if those of all threads and servers are not half as many as [`Limits::requests`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped, and closed within a second, whatever the upstream takes |
 //! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
 //! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
 //! | connection of a [tunnel](super::tunnel) | the tunnel ends, or the response that opens none; it is never an idle one |
@@ -26,6 +26,7 @@
 //!   together, and beyond [`Limits::streams`] there is another connection. A client that does not read its response
 //!   fills only the window of its own stream.
 
+use core::{convert::Infallible, pin::pin};
 use std::{
     collections::VecDeque,
     error::Error as _,
@@ -70,6 +71,8 @@ type Response = http::Response<Incoming>;
 const CONNECTS_MAX: usize = 32;
 /// Time limit for idle connections beyond [`Limits::kept`].
 const SURPLUS_IDLE: Duration = Duration::from_secs(5);
+/// Time limit for closing a connection that no request uses: for what waits to be written, and TLS' last message.
+const CLOSING: Duration = Duration::from_secs(1);
 /// hyper's buffer for an HTTP/1.1 response and its header, in bytes, and the limit on an HTTP/2 header. A stalled
 /// response holds about twice that: what was read, and the buffer from which the waiting piece was cut.
 pub(super) const BUFFER: usize = 16 << 10;
@@ -194,6 +197,26 @@ struct Sequential {
     sender: http1::SendRequest<RequestBody>,
     /// Whether anything was received since the last request was sent.
     has_received: Arc<AtomicBool>,
+    _in_use: InUse,
+}
+
+/// The use of a connection, which [`run`] ends without it.
+pub(super) type InUse = oneshot::Sender<Infallible>;
+
+/// Runs a connection until it ends, or until a while after its use. hyper does not end one that waits to write what the upstream never
+/// takes, although its request has ended.
+pub(super) fn run<C: Future + Send + 'static>(connection: C) -> InUse {
+    let (in_use, is_unused) = oneshot::channel::<Infallible>();
+    tokio::spawn(async move {
+        let mut connection = pin!(connection);
+        tokio::select! {
+            biased;
+            _ = &mut connection => return,
+            _ = is_unused => {}
+        }
+        let _ = time::timeout(CLOSING, connection).await;
+    });
+    in_use
 }
 
 /// A connection of HTTP/2.
@@ -712,7 +735,7 @@ impl Pool {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
-        tokio::spawn(connection);
+        let in_use = run(connection);
         if self.may_be_http2.swap(false, Ordering::Relaxed) {
             // Each request needs a connection of its own after all.
             self.connecting.add_permits(CONNECTS_MAX - 1);
@@ -720,6 +743,7 @@ impl Pool {
         Ok(Connection::Http1(Sequential {
             sender,
             has_received,
+            _in_use: in_use,
         }))
     }
 }

@@ -657,3 +657,16 @@ fn sites_that_are_counted_together_are_said() {
             .any(|note| note.contains("more than 64 values of `site`"))
     );
 }
+
+#[test]
+fn arms_that_were_not_assigned_at_random_have_a_warning_and_no_test() {
+    let shares = None;
+    let uneven = log(5, 4000, &[("baseline", 0.0)], 0.0) + &log(6, 400, &[("new", 0.0)], 0.0);
+    let observed = read(&uneven, Settings { shares, ..quick() }).expect("a report");
+    assert_eq!(
+        warnings::warnings(&observed.analysis)[0],
+        warnings::UNASSIGNED
+    );
+    assert!(!observed.ratio_fails() && observed.json().contains("\"sample_ratio\": null"));
+    assert!(observed.html().contains("which was not assigned at random"));
+}
