@@ -148,10 +148,19 @@ impl Connection {
     pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
         let event = self.next_event(transport);
-        for frame in self.shared.traced.iter_mut().flat_map(|all| all.drain(..)) {
-            frame.report(transport, now);
+        if self.shared.traced.is_some() {
+            self.report_frames(transport, now);
         }
         event
+    }
+
+    /// Reports the frames since the last report. Connections without a listener do not pay for it.
+    #[cold]
+    fn report_frames(&mut self, transport: &mut dyn Transport, now: Time) {
+        for frame in self.shared.traced.iter_mut().flatten() {
+            frame.report(transport, now);
+        }
+        self.shared.traced = Some(Vec::new());
     }
 
     fn next_event(&mut self, transport: &mut dyn Transport) -> Option<Event> {

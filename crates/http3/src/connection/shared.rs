@@ -129,9 +129,14 @@ impl Shared {
     /// Keeps a frame for the next report, if there is a listener.
     #[inline]
     pub(super) fn trace(&mut self, frame: impl FnOnce() -> TracedFrame) {
-        if let Some(traced) = &mut self.traced {
-            traced.push(frame());
+        if self.traced.is_some() {
+            self.keep(frame);
         }
+    }
+
+    #[cold]
+    fn keep(&mut self, frame: impl FnOnce() -> TracedFrame) {
+        self.traced.get_or_insert_default().push(frame());
     }
 
     pub(super) fn release_memory(&mut self) {

@@ -486,8 +486,8 @@ impl Controller {
         };
         if latest < last.until {
             return Err(Failure::Run(format!(
-                "the clock is at {} ms since 1970, and look {} was at {} ms (expected a later time; the shares stay)",
-                now_ms, last.look, last.until
+                "lines count up to {latest} ms since 1970, and look {} has one of {} ms (expected a later time; the shares stay)",
+                last.look, last.until
             )));
         }
         let epochs = ramp.epochs();

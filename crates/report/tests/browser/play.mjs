@@ -167,7 +167,7 @@ for (const [name, options] of [
   await close();
 }
 
-// qlog files of a sender and its client: no queue, and the page says so. The client's has nothing to draw.
+// qlog files of a sender and of the client of another connection: no queue, and the page says so. The client's has nothing to draw.
 {
   const { page, close, shot } = await open(qlog, "", desk);
   for (const text of await page.locator("#play .scene p").allInnerTexts()) assert.match(text, /\w/);
