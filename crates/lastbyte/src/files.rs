@@ -13,6 +13,8 @@ use std::{
     io::{self, BufWriter, Read, Write},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use rustix::fs::{Access, OFlags};
@@ -422,11 +424,15 @@ fn replace_by(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 pub(crate) fn lock(path: &Path) -> Result<Option<Lock>, Failure> {
     let file = File::options().create(true).append(true).open(path);
     let file = file.map_err(|error| cannot_write(path, &error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Ok(None),
-        Err(fs::TryLockError::Error(error)) => Err(cannot_write(path, &error)),
+    // A process that this one starts has the lock that was dropped, too, until it runs its program.
+    for _ in 0..10 {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            Err(fs::TryLockError::Error(error)) => return Err(cannot_write(path, &error)),
+        }
     }
+    Ok(None)
 }
 
 /// Appends to a file, which is created, and makes that durable. Before, the file is cut to `len` bytes.

@@ -90,7 +90,10 @@ impl Arrivals {
         }
         let sizes = match words.next() {
             Some("web") => Sizes::Web,
-            Some(size) => Sizes::Fixed(units::bytes(size)?.max(1)),
+            Some(size) => match units::bytes(size)? {
+                0 => return Err(SettingError::of_value("a size of 0", "1B or more")),
+                size => Sizes::Fixed(size),
+            },
             None => return Err(SettingError::of_value("arrivals without sizes", EXPECTED)),
         };
         Ok(Self { load: share, sizes })

@@ -56,6 +56,7 @@ fn errors_of_cross_traffic_name_what_is_expected() {
             "arrivals without a load (expected `LOAD of SIZES`",
         ),
         ("poisson:cubic 0% of web", "a load of 0"),
+        ("poisson:cubic 60% of 0", "a size of 0"),
         ("poisson:cubic 60% web", "arrivals without sizes"),
         ("poisson:cubic 60% of", "arrivals without sizes"),
         ("poisson:cubic 60% of large", "`large` (expected"),

@@ -181,9 +181,14 @@ fn guarded<T>(run: impl FnOnce() -> Result<T, ParquetError>) -> io::Result<T> {
     let reason = match result {
         Ok(Ok(it)) => return Ok(it),
         Ok(Err(ParquetError::External(reason))) => return Err(io::Error::other(reason)),
-        Ok(Err(ParquetError::General(reason) | ParquetError::EOF(reason))) => reason,
+        Ok(Err(ParquetError::General(reason) | ParquetError::EOF(reason))) => {
+            match reason.strip_prefix("Disabled feature at compile time: ") {
+                Some(name) => format!("compressed with {name} (expected Snappy, or uncompressed data)"),
+                None => reason,
+            }
+        }
         Ok(Err(other)) => other.to_string(),
-        Err(_) => "the data are corrupt, or of an unknown type".to_owned(),
+        Err(_) => "the data are corrupt, or of a type that is not read, such as an interval (expected a query without that column)".to_owned(),
     };
     let reason = format!("invalid Parquet: {reason}");
     Err(io::Error::new(io::ErrorKind::InvalidData, reason))
