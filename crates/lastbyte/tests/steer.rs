@@ -860,8 +860,15 @@ fn a_server_with_a_plan_ramps_by_its_own_log() {
         serving.metric("lastbyte_experiment_over{experiment=\"ramp\"}"),
         1
     );
-    get(&serving);
+    // While it drains, it leaves the looks to others.
+    let mut slow = serving.begin(&ramp.folder, "/delay/2s/1000", &["-v", "-o", "/dev/null"]);
+    slow.until("> GET");
+    let lead = File::open(ramp.folder.join("served/lead")).expect("a lock");
+    assert!(lead.try_lock().is_err(), "the server makes the looks");
     serving.process.signal("-TERM");
+    serving.process.until("shutting down");
+    lead.try_lock().expect("it is free");
+    assert_eq!(slow.wait().0, Some(0));
     let (code, printed) = serving.process.wait();
     assert_eq!(code, Some(0), "{printed}");
     let found = arms_and_epochs(&ramp.folder.join("log"));

@@ -5,11 +5,16 @@
 use lastbyte_query::{Input, Memory, Options, Query};
 use std::io::{self, Write};
 
+#[path = "common/run.rs"]
+mod run;
+
+use run::run;
+
 /// Files by name.
 const FILES: &[(&str, &str)] = &[
     (
         "asn.csv",
-        "asn,name,rank\n15169,Google,1.50\n\"0123\",\"Zero, Inc.\",\n,nobody,3\n3.0,three,4\n",
+        "asn,name,rank\n15169,Google,1.50\n\"0123\",\"Zero, Inc.\",\n,unnamed,3\n3.0,three,4\n",
     ),
     (
         "names.ndjson",
@@ -45,15 +50,6 @@ fn options() -> Options {
 }
 
 const ROWS: &str = "{\"a\":15169}\n{\"a\":\"15169\"}\n{\"a\":15169.0}\n{\"a\":null}\n{\"a\":\"0123\"}\n{\"a\":123}\n{\"a\":3}\n{\"a\":\"3.0\"}\n";
-
-fn run(query: &str, rows: &str, options: Options) -> (String, String) {
-    let query = Query::compile(query, &[], options).unwrap();
-    let (mut out, mut errors) = (Vec::new(), Vec::new());
-    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
-    query.run(vec![input], &mut out, &mut errors);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (text(out), text(errors))
-}
 
 fn answer(query: &str, rows: &str) -> String {
     let (out, errors) = run(query, rows, options());

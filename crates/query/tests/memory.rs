@@ -11,14 +11,10 @@ use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-fn run(query: &str, rows: &str, options: Options) -> (String, String) {
-    let query = Query::compile(query, &[], options).unwrap();
-    let (mut out, mut errors) = (Vec::new(), Vec::new());
-    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
-    query.run(vec![input], &mut out, &mut errors);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (text(out), text(errors))
-}
+#[path = "common/run.rs"]
+mod run;
+
+use run::run;
 
 fn options(threads: usize, spill: Option<Spill>) -> Options {
     Options {

@@ -5,14 +5,10 @@
 use lastbyte_query::{Format, Input, Options, Query};
 use proptest::prelude::*;
 
-fn run(query: &str, rows: &str, options: Options) -> (String, String) {
-    let query = Query::compile(query, &[], options).unwrap();
-    let (mut out, mut errors) = (Vec::new(), Vec::new());
-    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
-    query.run(vec![input], &mut out, &mut errors);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (text(out), text(errors))
-}
+#[path = "common/run.rs"]
+mod run;
+
+use run::run;
 
 #[test]
 fn answers() {

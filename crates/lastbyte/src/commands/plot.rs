@@ -185,7 +185,12 @@ impl All {
     /// Draws the files of both ends of a connection as one, with the one-way delays.
     fn pair(&mut self) {
         let mut drawn = Vec::new();
-        for (first, second) in pair::pairs(&self.arms, &self.ends) {
+        let pairs = pair::pairs(&self.arms, &self.ends);
+        if pair::are_left(&self.ends, &pairs) {
+            let why = "not joined: several files of an end have the same connection ID (expected one of each end)";
+            self.notes.push(why.to_owned());
+        }
+        for (first, second) in pairs {
             let peer = self.arms[second].clone();
             let (arm, ends) = (&mut self.arms[first], &self.ends);
             let names = format!("`{}` and `{}`", arm.label, peer.label);

@@ -188,6 +188,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         reloading,
         (&ramping, decided),
     ));
+    // Its place is free for a later process: this one makes no looks while it drains.
+    ramping.set(None);
     notice("shutting down");
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
     // Without waiting for a look at large logs.

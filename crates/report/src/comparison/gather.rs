@@ -114,7 +114,7 @@ pub(super) struct Tally {
     pub(super) copies: Option<Copies>,
     /// Why the log could not be read to its end.
     pub(super) trouble: Option<String>,
-    /// The keys of [`Settings::filter`] that no line has.
+    /// The keys of the settings' expressions that no line has.
     pub(super) absent: Vec<AbsentKey>,
     /// Lines with more lost packets than sent ones, or fewer than none.
     pub(super) impossible_losses: u64,

@@ -40,7 +40,7 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             first.to_uppercase()
         ));
     }
-    if analysis.settings.shares.is_none() {
+    if analysis.settings.shares.is_none() && !analysis.is_paired {
         all.push(UNASSIGNED.to_owned());
     }
     for test in &analysis.balance {

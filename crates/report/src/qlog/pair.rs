@@ -72,6 +72,17 @@ pub fn pairs(arms: &[Arm], ends: &[End]) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// Whether ends without a pair may be of one connection, as of a file that was copied.
+pub fn are_left(ends: &[End], pairs: &[(usize, usize)]) -> bool {
+    let is_left = |index: usize| {
+        !pairs
+            .iter()
+            .any(|(one, other)| [*one, *other].contains(&index))
+    };
+    let has_other = |end: &End| ends.iter().any(|other| end.is_other_end(other));
+    (0..ends.len()).any(|index| is_left(index) && has_other(&ends[index]))
+}
+
 /// The delays of packets between two ends: the time of sending and the delay in ms, each by the clocks of the files.
 fn delays(sent: &Packets, received: &Packets) -> Vec<(f64, f64)> {
     let mut sent = sent.0.clone();

@@ -47,7 +47,10 @@ pub(super) fn draw(
         return curves(&lists, measure, width);
     }
     let of_numbers = members.iter().map(|(name, value)| {
-        let number = if value.is_null() { 0.0 } else { finite(value)? };
+        let number = match value {
+            Value::Null => None,
+            value => Some(finite(value)?),
+        };
         Some((name.clone(), number))
     });
     match of_numbers.collect::<Option<Vec<_>>>() {
@@ -108,9 +111,12 @@ fn next_bucket(bound: f64, width: Option<f64>) -> f64 {
     }
 }
 
+/// A name, and a number unless there is none.
+type Bar = (String, Option<f64>);
+
 /// The buckets of a histogram, also the empty ones if they are few; `⋮` stands for many.
-fn with_empty(buckets: Vec<(String, f64)>, width: Option<f64>) -> Vec<(String, f64)> {
-    let mut all: Vec<(String, f64)> = Vec::new();
+fn with_empty(buckets: Vec<Bar>, width: Option<f64>) -> Vec<Bar> {
+    let mut all: Vec<Bar> = Vec::new();
     let mut before: Option<f64> = None;
     for (name, count) in buckets {
         let bound = name.parse().unwrap_or(0.0);
@@ -120,10 +126,10 @@ fn with_empty(buckets: Vec<(String, f64)>, width: Option<f64>) -> Vec<(String, f
             let step = next - before;
             // Bounds are multiples of the width, as far as floats have them.
             while step > 0.0 && before * bound >= 0.0 && next + step / 2.0 < bound {
-                empty.push((number(next), 0.0));
+                empty.push((number(next), Some(0.0)));
                 next = next_bucket(next, width);
                 if empty.len() > BARS_MAX / 10 {
-                    empty = vec![("⋮".to_owned(), 0.0)];
+                    empty = vec![("⋮".to_owned(), None)];
                     break;
                 }
             }
@@ -135,11 +141,7 @@ fn with_empty(buckets: Vec<(String, f64)>, width: Option<f64>) -> Vec<(String, f
     all
 }
 
-fn draw_bars(
-    bars: Vec<(String, f64)>,
-    measure: Option<&Measure>,
-    width: usize,
-) -> Result<String, String> {
+fn draw_bars(bars: Vec<Bar>, measure: Option<&Measure>, width: usize) -> Result<String, String> {
     let scale = measure.map(|measure| &measure.scale);
     let of = title(measure);
     let (bars, header, value) = match scale {
@@ -155,7 +157,10 @@ fn draw_bars(
     let is_histogram = matches!(scale, Some(Scale::Buckets(_)));
     let rows: Vec<(String, String, f64)> = bars
         .iter()
-        .map(|(name, it)| (shown(name, NAME_MAX), number(*it), *it))
+        .map(|(name, it)| {
+            let value = it.map_or(String::new(), number);
+            (shown(name, NAME_MAX), value, it.unwrap_or(0.0))
+        })
         .collect();
     let widest = |texts: &mut dyn Iterator<Item = &str>| {
         texts.map(|text| text.chars().count()).max().unwrap_or(0)
@@ -163,8 +168,8 @@ fn draw_bars(
     let names = widest(&mut rows.iter().map(|row| &*row.0).chain([&*header]));
     let values = widest(&mut rows.iter().map(|row| &*row.1).chain([&*value]));
     let room = width.saturating_sub(names + values + 4).max(PLOT_MIN);
-    let low = bars.iter().map(|bar| bar.1).fold(0.0, f64::min);
-    let high = bars.iter().map(|bar| bar.1).fold(0.0, f64::max);
+    let low = rows.iter().map(|row| row.2).fold(0.0, f64::min);
+    let high = rows.iter().map(|row| row.2).fold(0.0, f64::max);
     let place = |it: f64| {
         let span = high - low;
         if span > 0.0 {
@@ -194,7 +199,6 @@ fn draw_bars(
         } else {
             format!("{name:<names$}")
         };
-        let shown = if name.trim() == "⋮" { "" } else { shown };
         let line = format!("{name}  {shown:>values$}  {bar}");
         let _ = writeln!(text, "{}", line.trim_end());
     }

@@ -169,41 +169,40 @@ pub(super) fn run(arguments: &Arguments, logs: Vec<Input>) -> Result<ExitCode, F
 
 /// Prints what is left out, and why the results may not be of the arms.
 fn say_what_is_left_out(requests: &Requests, settings: &Settings) {
-    if requests.left_out > 0 {
-        notice(format!(
-            "note: {} requests without an arm are left out",
-            requests.left_out
-        ));
+    let mut warnings = Vec::new();
+    let mut notes = Vec::new();
+    if settings.shares.is_none() {
+        warnings.push(UNASSIGNED.to_owned());
+    }
+    if requests.ratio_fails() {
+        warnings.push(
+            "the numbers of connections by arm cannot be by chance (sample ratio): find the cause before you use these results".to_owned(),
+        );
     }
     if !requests.without_value.is_empty() {
         let of_arms = requests.without_value.iter();
         let of_arms: Vec<String> = of_arms
             .map(|(arm, count)| format!("{count} of {arm}"))
             .collect();
-        let (kind, more) = if requests.values_differ {
-            (
-                "warning",
-                ", which is not by chance: a difference may come from those that are left",
-            )
+        let (metric, of_arms) = (&settings.metric, of_arms.join(", "));
+        let sentence = format!("requests without a value of `{metric}` are left out: {of_arms}");
+        if requests.values_differ {
+            let why = "which is not by chance: a difference may come from those that are left";
+            warnings.push(format!("{sentence}, {why}"));
         } else {
-            ("note", "")
-        };
-        notice(format!(
-            "{kind}: requests without a value of `{}` are left out: {}{more}",
-            settings.metric,
-            of_arms.join(", ")
-        ));
+            notes.push(sentence);
+        }
     }
-    for key in &requests.absent {
-        notice(format!("note: {key}"));
+    if requests.left_out > 0 {
+        let count = requests.left_out;
+        notes.push(format!("{count} requests without an arm are left out"));
     }
-    if settings.shares.is_none() {
-        notice(format!("warning: {UNASSIGNED}"));
+    notes.extend(requests.absent.iter().map(ToString::to_string));
+    for warning in warnings {
+        notice(format!("warning: {warning}"));
     }
-    if requests.ratio_fails() {
-        notice(
-            "warning: the numbers of connections by arm cannot be by chance (sample ratio): find the cause before you use these results",
-        );
+    for note in notes {
+        notice(format!("note: {note}"));
     }
 }
 

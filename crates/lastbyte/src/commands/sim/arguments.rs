@@ -279,7 +279,10 @@ impl Arguments {
             return Err(SettingError::new(
                 "--arrivals",
                 format!("for {}", units::show_span(span)),
-                "at most the --time-limit",
+                format!(
+                    "at most the --time-limit, {}",
+                    units::show_span(self.time_limit)
+                ),
             ));
         }
         if self.seed + u64::from(self.runs) > units::SEED_END {

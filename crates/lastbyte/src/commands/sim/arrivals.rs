@@ -47,6 +47,14 @@ pub(super) fn run<'a>(
     let sum = |of: &dyn Fn(&ArrivalsOutcome) -> u64| -> u64 {
         results.iter().map(|(_, arrivals)| of(arrivals)).sum()
     };
+    let are_none = |(_, arrivals): &&(&Job, ArrivalsOutcome)| arrivals.completions.is_empty();
+    for (job, _) in results.iter().filter(are_none) {
+        let label = &job.label;
+        notice(format!(
+            "warning: {}, {}: no transfer was completed",
+            label.network, label.arm
+        ));
+    }
     let (open, refused) = (sum(&|one| one.open), sum(&|one| one.refused));
     if open + refused > 0 {
         notice(format!(

@@ -93,13 +93,15 @@ fn files_that_do_not_belong_together_are_not_joined() {
         .flat_map(|file| file.ends)
         .collect();
     assert_eq!(pair::pairs(&arms, &ends), [(2, 1)]);
+    assert!(pair::are_left(&ends, &[(2, 1)]) && !pair::are_left(&ends[1..], &[(1, 0)]));
     // One end alone, and another connection.
     assert_eq!(pair::pairs(&arms[..2], &ends[..2]), []);
-    let stranger = file("server", "ccdd", "x", &[(true, 0, 0.0), (false, 0, 1.0)]);
-    let (client, server) = (file("client", "aabb", "x", &[(true, 0, 0.0)]), stranger);
+    let unrelated = file("server", "ccdd", "x", &[(true, 0, 0.0), (false, 0, 1.0)]);
+    let (client, server) = (file("client", "aabb", "x", &[(true, 0, 0.0)]), unrelated);
     let arms = [&client, &server].map(|file| file.arms[0].clone());
     let ends: Vec<_> = client.ends.into_iter().chain(server.ends).collect();
     assert_eq!(pair::pairs(&arms, &ends), []);
+    assert!(!pair::are_left(&ends, &[]));
     // Packets that arrive before they leave, whatever the clocks; and packets in one direction only.
     let client = file("client", "e", "x", &[(false, 0, 1.0), (true, 0, 5.0)]);
     let late = file("server", "e", "x", &[(true, 0, 50.0), (false, 0, 1.0)]);

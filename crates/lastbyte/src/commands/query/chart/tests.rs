@@ -56,6 +56,13 @@ b        95  ███▍
 ";
     let sums = drawn("group_by(_[\"g\"]) { sum(_[\"ttlb\"]) }");
     assert_eq!(sums.as_deref(), Ok(expected));
+    // A group without a value is not 0.
+    let known = drawn("group_by(_[\"g\"]) { max(_[\"g\"] == \"a\" ? _[\"ttlb\"] : nil) }");
+    let known = known.expect("a chart");
+    assert!(
+        known.contains("a  320  █") && known.contains("\nb\n"),
+        "{known}"
+    );
     let negative = drawn("{low: sum(_[\"ttlb\"] * -1), high: sum(_[\"ttlb\"])}").expect("a chart");
     let expected = "\
 low   -845  ██████████████

@@ -6,6 +6,7 @@
 use super::COLUMNS_MAX;
 use bytes::Bytes;
 use lastbyte_query::{Memory, Value};
+use lastbyte_units::date_of_days;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, TimestampType};
 use parquet::data_type::Decimal;
 use parquet::errors::ParquetError;
@@ -429,15 +430,7 @@ fn time(units: i128, places: u32) -> String {
     format!("{hour:02}:{minute:02}:{:02}.{part:0places$}", seconds % 60)
 }
 
-/// The date of a number of days since 1970, in the Gregorian calendar.
 fn date(days: i64) -> String {
-    // Years begin in March here, and eras of 400 years in the year 0.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
-    let year = year + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = date_of_days(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
