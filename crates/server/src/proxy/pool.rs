@@ -9,7 +9,7 @@
 //! |---|---|
 //! | idle HTTP/1.1 connection | a request takes it; it was idle for [`Limits::idle`], or, beyond [`Limits::kept`], for [`SURPLUS_IDLE`], plus at most as long until the [sweep](Pool::keep); or it is closed, and its turn comes |
 //! | HTTP/1.1 connection of a request | its response ended, and it goes back to the idle ones, if those of all threads and servers are not half as many as [`Limits::requests`]. In all other cases (the request failed, was reset by either side or was refused, a write failed, the client left, the response is truncated, the proxy stops) it is dropped, and closed within a second, whatever the upstream takes |
-//! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING |
+//! | HTTP/2 connection | a request on it fails, as after GOAWAY; it was unused for [`Limits::idle`]; a response ends, and there are [`Limits::kept`] other unused ones; or, at the next request, it is closed. Its other streams go on, and it closes after the last of them. hyper closes it when the upstream does not answer a PING while there are streams; or it takes nothing of what is written for twice [`Limits::stall`] |
 //! | stream of an HTTP/2 connection | both directions have ended: the [`Lease`] of the response is dropped, at its end and in each case above, and hyper dropped the body of the request, after its end, its failure, or a reset by either side |
 //! | connection of a [tunnel](super::tunnel) | the tunnel ends, or the response that opens none; it is never an idle one |
 //! | permit to connect | connecting succeeded, failed or took too long. It does not depend on the request |
@@ -63,6 +63,7 @@ use super::{
     repeat::{Attempts, Fate, Wanted},
     upstream::{Server, Upstream},
 };
+use crate::tcp::Stalled;
 
 type Request = http::Request<RequestBody>;
 type Response = http::Response<Incoming>;
@@ -618,7 +619,7 @@ impl Pool {
         let Some(tls) = tls.as_ref().filter(|_| upstream.is_secure) else {
             return self.speak(stream).await;
         };
-        let stream = open_tls(Arc::clone(tls), stream, host).await?;
+        let stream = open_tls(Arc::clone(tls), self.unless_stalled(stream), host).await?;
         if stream.get_ref().1.alpn_protocol() == Some(HTTP2) {
             self.speak_http2(stream).await
         } else {
@@ -637,13 +638,19 @@ impl Pool {
         Ok(Opened::Tcp(stream, host))
     }
 
+    /// A stream that fails if the server takes nothing of what is written. By then, each request on it has ended by its own limit:
+    /// hyper has no other event that ends a connection of HTTP/2 without streams whose last frames cannot be written.
+    fn unless_stalled<S>(&self, stream: S) -> Stalled<S> {
+        Stalled::new(stream, 2 * self.limits().stall)
+    }
+
     /// Without TLS.
     async fn speak<S>(&self, stream: S) -> io::Result<Connection>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         if self.connector.upstream.is_h2c {
-            self.speak_http2(stream).await
+            self.speak_http2(self.unless_stalled(stream)).await
         } else {
             self.speak_http1(stream).await
         }
@@ -755,11 +762,11 @@ enum Opened<'a> {
     Tcp(TcpStream, &'a str),
 }
 
-async fn open_tls(
+async fn open_tls<S: AsyncRead + AsyncWrite + Unpin>(
     tls: Arc<rustls::ClientConfig>,
-    stream: TcpStream,
+    stream: S,
     host: &str,
-) -> io::Result<TlsStream<TcpStream>> {
+) -> io::Result<TlsStream<S>> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     TlsConnector::from(tls).connect(name, stream).await
 }

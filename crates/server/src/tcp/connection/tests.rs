@@ -1,3 +1,5 @@
+mod world;
+
 use std::{
     future::poll_fn,
     net::Ipv4Addr,
@@ -20,6 +22,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 use super::*;
 use crate::{
     Arms, FullResponse, Handler, HandlerResponse, Peer, Sites,
+    access::AccessLog,
     arms::ArmsInUse,
     budget::{self, Budget},
     date::DateField,
@@ -81,8 +84,17 @@ struct Server {
 
 impl Server {
     fn new(limits: Limits) -> Self {
-        let (tls, client) = configurations();
         let exchanges = Exchanges::default();
+        let handler = Arc::new(Scripted(Arc::clone(&exchanges)));
+        Self {
+            exchanges,
+            ..Self::with(limits, handler, None)
+        }
+    }
+
+    /// With this handler.
+    fn with(limits: Limits, handler: Arc<dyn Handler>, access: Option<AccessLog>) -> Self {
+        let (tls, client) = configurations();
         let stop = watch::Sender::new(false);
         let config = Config::new("cubic".parse().expect("a spec"));
         let shared = Shared {
@@ -90,8 +102,8 @@ impl Server {
             sites: Sites::default(),
             arms: Arc::new(ArmsInUse::new(Arms::one(Arc::new(config)))),
             acceptor: TlsAcceptor::from(Arc::new(tls)),
-            handler: Arc::new(Scripted(Arc::clone(&exchanges))),
-            access: None,
+            handler,
+            access,
             log: None,
             alt_svc: None,
             interim_http1: false,
@@ -113,13 +125,15 @@ impl Server {
             shared: Arc::new(shared),
             stop,
             client: Arc::new(client),
-            exchanges,
+            exchanges: Exchanges::default(),
         }
     }
 
     /// A client of a connection, over a socket that holds `room` bytes.
     async fn connect(&self, is_http2: bool, room: usize) -> Client {
         let (near, far) = duplex(room);
+        let near = Stalled::new(near, self.shared.limits.stall);
+        let has_stalled = near.has_stalled();
         let accepted = tokio::spawn(self.shared.acceptor.accept(near));
         let name = "localhost".try_into().expect("a name");
         let client = TlsConnector::from(Arc::clone(&self.client)).connect(name, far);
@@ -127,7 +141,7 @@ impl Server {
         let tls = accepted.await.expect("no panic").expect("a handshake");
         let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, 50_000));
         let new =
-            |turns| Connection::new(&self.shared, (remote, 0), None, None, turns, Arc::default());
+            |turns| Connection::new(&self.shared, (remote, 0), None, None, turns, has_stalled);
         let serving = if is_http2 {
             let turns = Arc::<Turns>::default();
             http2::serve(&self.shared, tls, new(Some(Arc::clone(&turns))), turns)
@@ -391,22 +405,22 @@ fn an_http2_client_that_reads_slowly_receives_the_last_response_of_a_shutdown() 
     });
 }
 
-/// Extended CONNECT on stream 1, which opens a WebSocket (RFC 8441 §5).
-fn websocket() -> Vec<u8> {
+/// Extended CONNECT, which opens a WebSocket (RFC 8441 §5).
+fn websocket(stream: u32, path: &str) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in [
         (":method", "CONNECT"),
         (":protocol", "websocket"),
         (":scheme", "https"),
         (":authority", "x"),
-        (":path", "/task"),
+        (":path", path),
     ] {
         block.extend([0, name.len() as u8]);
         block.extend(name.as_bytes());
         block.push(value.len() as u8);
         block.extend(value.as_bytes());
     }
-    frame(HEADERS, 4, 1, &block)
+    frame(HEADERS, 4, stream, &block)
 }
 
 /// How a client leaves in the middle of a request.
@@ -439,7 +453,7 @@ fn a_response_whose_request_its_client_breaks_off_is_not_cut_off() {
         (101, upgrade.to_vec()),
         (200, upload.to_vec()),
         (200, chunked.to_vec()),
-        (200, of_http2(websocket())),
+        (200, of_http2(websocket(1, "/task"))),
         (200, of_http2(post)),
     ] {
         let is_http2 = request.starts_with(b"PRI");
