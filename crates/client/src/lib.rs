@@ -129,7 +129,7 @@ pub use resolve::{
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
 pub use settings::{Settings, Versions};
-pub use tcp::{HalfOpen, Received, WriteError, is_unprocessed};
+pub use tcp::{Received, is_unprocessed};
 pub use tls::Tls;
 pub use trust::{Identity, Trust};
 pub use url::{Origin, Scheme, Url, UrlError};

@@ -6,7 +6,6 @@
 //! | module | responsibility |
 //! |---|---|
 //! | `connect` | a connection: addresses, TLS, version of HTTP |
-//! | `half_open` | responses that arrive before the request is sent |
 //! | `exchange` | a request and its response |
 //! | `outgoing` | the body of a request |
 //!
@@ -15,16 +14,11 @@
 
 mod connect;
 mod exchange;
-mod half_open;
 mod outgoing;
 mod received;
 
 pub(crate) use self::connect::tls_failure;
-pub use self::{
-    exchange::is_unprocessed,
-    half_open::{HalfOpen, WriteError},
-    received::Received,
-};
+pub use self::{exchange::is_unprocessed, received::Received};
 
 use core::{net::SocketAddr, time::Duration};
 use std::{

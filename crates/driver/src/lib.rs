@@ -7,6 +7,7 @@
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
 //! | [`relay`] | forwarding of datagrams to an earlier process that finishes its connections |
 //! | [`aead`] | the choice of the library that protects packets, by measurement |
+//! | `half_open` | TCP streams that stay readable after the peer has stopped reading |
 //! | [`clock`] | the clock that drives the sans-IO state machines |
 //!
 //! # Example
@@ -88,6 +89,7 @@ pub mod aead;
 pub mod clock;
 mod command;
 pub mod forward;
+mod half_open;
 mod next_socket;
 pub mod pool;
 pub mod relay;
@@ -98,6 +100,7 @@ pub use aead::AeadChoice;
 pub use clock::Clock;
 pub use command::Remote;
 pub use forward::SteeringRule;
+pub use half_open::{HalfOpen, WriteError};
 pub use lastbyte_engine::{Application, Datagram, Engine, Next, Status};
 pub use next_socket::NextSocket;
 pub use pool::WorkerPool;

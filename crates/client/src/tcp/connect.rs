@@ -6,7 +6,7 @@ use std::{collections::VecDeque, io, sync::Arc};
 
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use lastbyte_driver::Clock;
+use lastbyte_driver::{Clock, HalfOpen, WriteError};
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -19,7 +19,6 @@ use tokio_rustls::TlsConnector;
 use super::{
     Command, ConnectPlan, Event, ExchangeError, HEAD_LEN_MAX,
     exchange::{self, ExchangeContext},
-    half_open::{HalfOpen, WriteError},
     outgoing::Outgoing,
     received::Received,
 };
@@ -102,6 +101,7 @@ enum RequestSender {
 }
 
 async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Result<RequestSender> {
+    let stream = HalfOpen::new(stream);
     if version == Version::Http2 {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW_LEN)
@@ -110,7 +110,6 @@ async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Res
             .await?;
         return Ok(RequestSender::Http2(sender, tokio::spawn(driver)));
     }
-    let stream = HalfOpen::new(stream);
     let error = stream.write_error();
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)

@@ -12,13 +12,11 @@ use hyper::{
     client::conn::{TrySendError, http1, http2},
     header::{HeaderName, HeaderValue},
 };
-use lastbyte_driver::Clock;
+use lastbyte_driver::{Clock, WriteError};
 use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
-use super::{
-    Command, Event, ExchangeError, OwnedHead, WINDOW_LEN, half_open::WriteError, outgoing::Outgoing,
-};
+use super::{Command, Event, ExchangeError, OwnedHead, WINDOW_LEN, outgoing::Outgoing};
 use crate::{
     fetch_state::{INTERIM_MAX, is_100_continue},
     head::Version,

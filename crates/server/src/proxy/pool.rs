@@ -20,6 +20,8 @@
 //!   that are not needed are the first to have been idle for too long.
 //! - *A connection being opened belongs to no request*: if a request is cancelled meanwhile, the next one uses it, so
 //!   that clients that cancel requests open no more connections than others.
+//! - *A server may answer before it has read the request, and close the connection*: what it has sent is read to its end, although
+//!   writing fails ([`HalfOpen`]).
 //! - *Few are opened at a time*: [`CONNECTS_MAX`], and one where HTTP/2 is possible, since that one can serve all
 //!   waiting requests.
 //! - *Streams of HTTP/2 cannot block each other*: the window of a connection is as large as those of all its streams
@@ -45,6 +47,7 @@ use hyper::{
     client::conn::{TrySendError, http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use lastbyte_driver::HalfOpen;
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -664,7 +667,7 @@ impl Pool {
         let window = STREAM_WINDOW.saturating_mul(streams);
         let (first, mut settings) = oneshot::channel();
         let mut first = Some(first);
-        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+        let stream = InspectReader::new(HalfOpen::new(stream), move |bytes: &[u8]| {
             if !bytes.is_empty()
                 && let Some(first) = first.take()
             {
@@ -731,7 +734,7 @@ impl Pool {
     {
         let has_received = Arc::new(AtomicBool::new(false));
         let received = Arc::clone(&has_received);
-        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+        let stream = InspectReader::new(HalfOpen::new(stream), move |bytes: &[u8]| {
             if !bytes.is_empty() {
                 received.store(true, Ordering::Relaxed);
             }

@@ -472,3 +472,36 @@ fn rfc9112_9_3_1_no_request_is_lost_to_connections_that_end_after_each_response(
     });
     serving.end();
 }
+
+/// RFC 9112 §9.5: the server closes the connection although the request is still being sent, which resets it.
+#[test]
+fn the_response_of_a_server_that_closes_during_an_upload_is_passed_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let count = Arc::new(AtomicUsize::new(0));
+    let requests = Arc::clone(&count);
+    let answer = move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut head = [0; 4 << 10];
+            let _ = stream.read(&mut head).expect("the head");
+            requests.fetch_add(1, Ordering::Relaxed);
+            let response = b"HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\n\r\nbig";
+            stream.write_all(response).expect("there is room");
+        }
+    };
+    thread::Builder::new().spawn(answer).expect("a thread");
+    let serving = front_of(&format!("http://{address}"), Limits::default());
+    let body = "x".repeat(8 << 20);
+    for number in 0..20 {
+        let answer = ask(&serving, "PUT", "/", &body);
+        let why = answer.field("proxy-status");
+        assert_eq!(
+            (answer.status, &answer.body[..]),
+            (413, &b"big"[..]),
+            "{number}: {why:?}"
+        );
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 20, "each is sent once");
+    serving.end();
+}

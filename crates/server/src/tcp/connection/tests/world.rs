@@ -713,6 +713,45 @@ impl World {
     }
 }
 
+/// RFC 9112 §9.5: it does not wait for the end of the request, and reads nothing more of it.
+#[test]
+fn the_response_of_an_upstream_that_closes_before_it_has_the_whole_upload_is_passed_on() {
+    for seed in 0..40 {
+        run(async {
+            let mut random = Random(SplitMix64::stream(53, seed));
+            let mut world = World::new(&mut random).await;
+            if world.upstream.is_http2 {
+                return;
+            }
+            let good = &mut world.good[0];
+            good.unsent.extend(if good.is_http2 {
+                Asks::Upload.http2(1)
+            } else {
+                Asks::Upload.http1()
+            });
+            good.asked = 1;
+            good.waiting = Some(Asks::Upload);
+            for _ in 0..random.below(4) {
+                write_now(&mut good.client.stream, &mut good.unsent).await;
+                settle().await;
+            }
+            world.upstream.accept();
+            if let Some(mut opened) = world.upstream.open.pop() {
+                read_now(&mut opened.stream).await;
+                let response = "HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\n\r\nbig";
+                opened.unsent.extend(response.bytes());
+                write_now(&mut opened.stream, &mut opened.unsent).await;
+                drop(opened);
+                settle().await;
+                world.good[0].pump(false).await;
+                assert_eq!(world.good[0].waiting, None, "seed {seed}");
+                let counts = world.server.shared.counts.read();
+                assert_eq!(counts.responses[4], 1, "seed {seed}: {counts:?}");
+            }
+        });
+    }
+}
+
 #[test]
 fn good_requests_end_rightly_and_nothing_is_kept_among_hostile_peers_over_tcp() {
     let seeds = std::env::var("SEEDS").ok();

@@ -1,7 +1,7 @@
-//! A byte stream of HTTP/1.1 that stays readable after the server has stopped reading.
+//! A byte stream that stays readable after the server has stopped reading.
 //!
-//! A server may respond before it has read the request, and close the connection (RFC 9112 §9.5). Writing then fails, although
-//! the response has arrived, and hyper reports the first error of either direction.
+//! A server may respond before it has read the request, and close the connection (RFC 9112 §9.5, RFC 9113 §8.1). Writing then
+//! fails, although the response has arrived, and hyper and h2 report the first error of either direction.
 
 use core::{
     pin::Pin,
