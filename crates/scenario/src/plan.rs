@@ -34,6 +34,9 @@ pub struct RampPlan {
     /// The change of the time to last byte that matters: 0.05 for 5 %.
     #[serde(deserialize_with = "share")]
     pub detect: f64,
+    /// The improvement of the time to last byte that a win must exceed: 0.02 for 2 %. Below zero, how much slower a winner may be.
+    #[serde(deserialize_with = "signed_share")]
+    pub win: f64,
     /// The largest acceptable rise of the share of lost packets: 0.005 for half a percentage point.
     #[serde(deserialize_with = "share")]
     pub loss: f64,
@@ -67,6 +70,7 @@ impl Default for RampPlan {
             least_connections: 500,
             most_time: Duration::from_secs(28 * 24 * HOUR_SECS),
             detect: 0.05,
+            win: 0.0,
             loss: 0.005,
             completion: 0.005,
             rtt: None,
@@ -138,6 +142,13 @@ impl RampPlan {
                 return invalid(key, units::show_share(value), "0.01% to 50%".into());
             }
         }
+        if self.win < -0.5 || self.win_margin() < 0.0001 {
+            let expected = format!(
+                "-50% to 0%, or less than `detect`, {}: an arm with that change could not win",
+                units::show_share(self.detect)
+            );
+            return invalid("win", units::show_share(self.win), expected);
+        }
         if self.least_connections < LEAST_CONNECTIONS {
             let expected = format!("{LEAST_CONNECTIONS} or more");
             return invalid(
@@ -167,6 +178,16 @@ impl RampPlan {
         Ok(())
     }
 
+    /// The improvement of an arm that the plan is made to let win: `detect`, or none where a winner may be slower.
+    pub const fn expected(&self) -> f64 {
+        if self.win < 0.0 { 0.0 } else { self.detect }
+    }
+
+    /// How far the expected improvement is above what a win must exceed.
+    pub const fn win_margin(&self) -> f64 {
+        self.expected() - self.win
+    }
+
     /// A span in hours, rounded up.
     pub const fn hours(span: Duration) -> u64 {
         span.as_secs().div_ceil(HOUR_SECS)
@@ -176,6 +197,15 @@ impl RampPlan {
 fn share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let text = String::deserialize(from)?;
     units::probability(&text).map_err(|error| D::Error::custom(SettingError::from(error)))
+}
+
+fn signed_share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let text = String::deserialize(from)?;
+    let share = match text.strip_prefix('-') {
+        Some(size) => units::probability(size).map(|share| -share),
+        None => units::probability(&text),
+    };
+    share.map_err(|error| D::Error::custom(SettingError::from(error)))
 }
 
 fn optional_share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {

@@ -8,9 +8,9 @@
 //! |---|---|---|
 //! | `alarm-ratio` | the numbers of connections by arm contradict the shares, over all or at a site | 0.1 % |
 //! | `hold` | fewer connections of an arm than the plan's least number | |
-//! | `stop-harm` | the arm's mean log TTLB is higher, over all or at a site; or the rise of loss, of incomplete transfers or of the round-trip time is above its limit | 1 %; 2 % together |
-//! | `win` | in the last stage, after its least time, the mean log TTLB of this stage alone is lower, and loss and incomplete transfers are within their limits | 2 % |
-//! | `futile` | an improvement of `detect` is excluded; or the plan's time is over | 5 %, if the improvement is that large |
+//! | `stop-harm` | the arm's mean log TTLB is higher (by more than a negative `win` permits), over all or at a site; or the rise of loss, of incomplete transfers or of the round-trip time is above its limit | 1 %; 2 % together |
+//! | `win` | in the last stage, after its least time, the mean log TTLB of this stage alone is lower by more than `win`, and loss and incomplete transfers are within their limits | 2 % |
+//! | `futile` | an improvement of `detect` is excluded, or of a negative `win` the win itself; or the plan's time is over | 5 %, if the improvement is that large |
 //! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
 //! | `hold` | otherwise | |
 //!
@@ -129,6 +129,9 @@ pub struct Setup {
     pub stages: Vec<f64>,
     /// The change of the time to last byte that matters.
     pub detect: f64,
+    /// The improvement of the time to last byte that a win must exceed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub win: f64,
     /// The largest acceptable rise of the share of lost packets.
     pub loss: f64,
     /// The largest acceptable fall of the share of complete transfers.
@@ -344,6 +347,7 @@ impl Ramp {
             arms: subject.arms.map(str::to_owned),
             stages: subject.plan.stages.clone(),
             detect: subject.plan.detect,
+            win: subject.plan.win,
             loss: subject.plan.loss,
             completion: subject.plan.completion,
             rtt: subject.plan.rtt,
@@ -534,10 +538,34 @@ fn bound_of_ratio(low: f64) -> Option<f64> {
     (low.is_finite() && low > -1.0).then_some(low)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(win: &f64) -> bool {
+    *win == 0.0
+}
+
+/// The change of mean log TTLB below which the arm wins.
+fn win_limit(plan: &RampPlan) -> f64 {
+    (-plan.win).ln_1p()
+}
+
+/// The change of mean log TTLB above which the arm harms.
+fn harm_limit(plan: &RampPlan) -> f64 {
+    win_limit(plan).max(0.0)
+}
+
+/// How much slower a winner may be, behind `higher` in a reason.
+fn accepted(plan: &RampPlan) -> String {
+    if plan.win < 0.0 {
+        format!(" by more than {}", units::show_share(-plan.win))
+    } else {
+        String::new()
+    }
+}
+
 /// The change of a geometric mean, from the difference of mean logarithms.
 fn relative(of: &Difference, plan: &RampPlan) -> Change {
     let low = of.below(HARM_ERROR / 2.0, plan.detect);
-    let high = of.above(WIN_ERROR, plan.detect);
+    let high = of.above(WIN_ERROR, plan.win_margin());
     change(of.value.exp_m1(), (low.exp_m1(), high.exp_m1()))
 }
 
@@ -638,22 +666,15 @@ impl<'a> Findings<'a> {
         let excess = self.excess(subject);
         let wait = waiting(subject, current, tally, now_ms);
         let is_last = current.stage + 1 >= plan.stages.len();
-        if is_last && wait.is_none() && excess.is_none() {
-            let high = self.stage_ttlb.map(|of| of.above(WIN_ERROR, plan.detect));
-            if let Some(high) = high.filter(|high| *high < 0.0) {
-                return (
-                    Action::Win,
-                    format!(
-                        "TTLB of the last stage is lower, by {:.1}% or more",
-                        -high.exp_m1() * 100.0
-                    ),
-                );
-            }
+        if is_last
+            && wait.is_none()
+            && excess.is_none()
+            && let Some(rule) = self.win(plan)
+        {
+            return (Action::Win, rule);
         }
-        let low = self.ttlb.map(|of| of.below(FUTILE_ERROR, plan.detect));
-        if low.is_some_and(|low| low > (1.0 - plan.detect).ln()) {
-            let detect = units::show_share(plan.detect);
-            return (Action::Futile, format!("TTLB is not {detect} lower"));
+        if let Some(rule) = self.futile(plan) {
+            return (Action::Futile, rule);
         }
         if let Some(end) = undecided {
             return end;
@@ -662,12 +683,38 @@ impl<'a> Findings<'a> {
             return (Action::Hold, rule);
         }
         if is_last {
-            return (Action::Hold, "no significant difference yet".to_owned());
+            return (Action::Hold, undecided_rule(plan));
         }
         (
             Action::Ramp,
             "least time and connections of the stage, within limits".to_owned(),
         )
+    }
+
+    /// The improvement that is shown in the stage, if it is enough.
+    fn win(&self, plan: &RampPlan) -> Option<String> {
+        let high = self.stage_ttlb?.above(WIN_ERROR, plan.win_margin());
+        let percent = high.exp_m1() * 100.0;
+        (high < win_limit(plan)).then(|| {
+            if high < 0.0 {
+                format!(
+                    "TTLB of the last stage is lower, by {:.1}% or more",
+                    -percent
+                )
+            } else {
+                format!("TTLB of the last stage is at most {percent:.1}% higher")
+            }
+        })
+    }
+
+    /// The improvement that is excluded, if it is the expected one, or any that is enough.
+    fn futile(&self, plan: &RampPlan) -> Option<String> {
+        let low = self.ttlb?.below(FUTILE_ERROR, plan.detect);
+        if plan.win < 0.0 {
+            return (low > win_limit(plan)).then(|| format!("TTLB is higher{}", accepted(plan)));
+        }
+        let detect = units::show_share(plan.detect);
+        (low > (1.0 - plan.detect).ln()).then(|| format!("TTLB is not {detect} lower"))
     }
 
     /// The change of a quantile of the stage's times. Its bounds hold over all stages, among which the error is divided.
@@ -700,9 +747,10 @@ impl<'a> Findings<'a> {
     /// The harm that is shown.
     fn harm(&self, subject: &Subject<'_>, tally: &Tally) -> Option<String> {
         let plan = subject.plan;
-        let is_slower = |of: Difference, error: f64| of.below(error, plan.detect) > 0.0;
+        let is_slower =
+            |of: Difference, error: f64| of.below(error, plan.detect) > harm_limit(plan);
         if self.ttlb.is_some_and(|of| is_slower(of, HARM_ERROR / 2.0)) {
-            return Some("TTLB is higher".to_owned());
+            return Some(format!("TTLB is higher{}", accepted(plan)));
         }
         let error = rail_error(plan);
         for (what, of, limit, shown) in self.rails(plan) {
@@ -722,7 +770,8 @@ impl<'a> Findings<'a> {
             counts.iter().all(|count| *count >= plan.least_connections)
                 && of.is_some_and(|of| is_slower(of, error))
         })?;
-        Some(format!("TTLB is higher at site `{}`", tally.name(site)))
+        let (by, site) = (accepted(plan), tally.name(site));
+        Some(format!("TTLB is higher{by} at site `{site}`"))
     }
 
     /// The guard rail that is exceeded by what was seen, or what was not seen.
@@ -749,6 +798,18 @@ impl<'a> Findings<'a> {
             ))
         };
         exceeded.or_else(unknown)
+    }
+}
+
+/// Why the last stage goes on.
+fn undecided_rule(plan: &RampPlan) -> String {
+    if plan.win > 0.0 {
+        let win = units::show_share(plan.win);
+        format!("TTLB of the last stage is not significantly lower by more than {win} yet")
+    } else if plan.win < 0.0 {
+        format!("TTLB of the last stage may be higher{}", accepted(plan))
+    } else {
+        "no significant difference yet".to_owned()
     }
 }
 

@@ -46,7 +46,7 @@ pub struct BankPath {
 pub enum Truth {
     /// The arm does not differ: a win, a stop for harm and an alarm are wrong.
     Null,
-    /// The arm is better: a stop for harm and an alarm are wrong.
+    /// The arm is good enough: a stop for harm and an alarm are wrong.
     Better,
     /// The arm is worse, or not better any more: a win is wrong.
     Worse,
@@ -61,8 +61,8 @@ pub enum Truth {
 pub struct Scenario {
     /// The name.
     pub name: &'static str,
-    /// What decision is right.
-    pub truth: Truth,
+    /// What decision is right if any improvement wins.
+    truth: Truth,
     /// The factor of the time to last byte.
     ttlb: f64,
     /// The rise of the share of lost packets.
@@ -154,6 +154,20 @@ pub static SCENARIOS: [Scenario; 10] = [
     },
 ];
 
+impl Scenario {
+    /// What decision is right under a plan: an effect that a win needs, or permits, is not worse.
+    pub fn truth(&self, plan: &RampPlan) -> Truth {
+        let lasting = if self.fades { 0.0 } else { 1.0 - self.ttlb };
+        match self.truth {
+            Truth::Broken | Truth::Unknown => self.truth,
+            truth if self.loss > 0.0 || self.is_local => truth,
+            _ if lasting > plan.win + 1e-9 => Truth::Better,
+            Truth::Better => Truth::Null,
+            truth => truth,
+        }
+    }
+}
+
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -220,8 +234,8 @@ impl<'a> Rehearsal<'a> {
         })
     }
 
-    /// The number of connections with which a design of two equal arms detects the plan's change at one look, at a chosen
-    /// number, with a power of 80 % and 5 % of false results. `None` if there is no variance.
+    /// The number of connections with which a design of two equal arms shows at one look, at a chosen number, that an arm with the
+    /// plan's expected change may win, with a power of 80 % and 5 % of false results. `None` if there is no variance.
     pub fn fixed_design(&self) -> Option<u64> {
         let mut strata = vec![Sums::default(); self.sites.len()];
         let limit = self.limit_ms();
@@ -234,7 +248,8 @@ impl<'a> Rehearsal<'a> {
             .map(|one| one.squares - one.mean().unwrap_or(0.0) * one.sum)
             .sum();
         let variance = squares / self.paths.len() as f64;
-        let effect = (1.0 - self.subject.plan.detect).ln();
+        let plan = self.subject.plan;
+        let effect = (1.0 - plan.expected()).ln() - (1.0 - plan.win).ln();
         (variance > 0.0).then(|| (4.0 * FIXED * variance / (effect * effect)).ceil() as u64)
     }
 
@@ -298,7 +313,7 @@ impl<'a> Rehearsal<'a> {
             if action.is_end() {
                 return Run {
                     action,
-                    is_wrong: is_wrong(scenario.truth, action),
+                    is_wrong: is_wrong(scenario.truth(self.subject.plan), action),
                     ramps,
                     hours: hour + 1,
                     connections,

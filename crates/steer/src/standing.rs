@@ -8,6 +8,8 @@ use crate::ramp::{Action, Change, Look, Ramp, Setup};
 /// Looks that a chart has at the most, besides decisions.
 const DRAWN_MAX: usize = 500;
 const HOUR_MS: f64 = 3_600_000.0;
+/// The name of the TTLB that the upper bound of a winner is below.
+const LIMIT: &str = "limit of a win";
 
 /// A ramp with looks, the first of which has its setup.
 #[derive(Clone, Copy, Debug)]
@@ -139,25 +141,9 @@ impl<'a> Standing<'a> {
 
     fn sequences(&self) -> Vec<Sequence> {
         let setup = self.setup;
-        let percent = |value: f64| value * 100.0;
         let limit = |value: f64, name: &str| vec![(percent(value), name.to_owned())];
         let change =
-            |title: &str, text: &str, of: fn(&Look) -> Option<Change>, boundaries| Sequence {
-                title: title.to_owned(),
-                text: text.to_owned(),
-                is_percent: true,
-                points: self.points(|look| {
-                    let of = of(look);
-                    Point {
-                        value: of.map(|of| percent(of.value)),
-                        low: of.and_then(|of| of.low).map(percent),
-                        high: of.and_then(|of| of.high).map(percent),
-                        ..Point::default()
-                    }
-                }),
-                boundaries,
-                ..Sequence::default()
-            };
+            |title: &str, text: &str, of, boundaries| self.change(title, text, of, boundaries);
         let shares = Sequence {
             title: "Share of the arm".to_owned(),
             text: "The share of new connections that the arm has after each look.".to_owned(),
@@ -169,14 +155,8 @@ impl<'a> Standing<'a> {
             }),
             boundaries: Vec::new(),
         };
-        let mut effects = limit(-setup.detect, "planned effect");
-        effects.push((0.0, "no change".to_owned()));
-        let mut ttlb = change(
-            "Change of TTLB",
-            "Harm: the lower bound is above no change. Futile: the bound for futility is above the planned effect.",
-            |look| look.ttlb,
-            effects,
-        );
+        let (win, text, effects) = of_ttlb(setup);
+        let mut ttlb = change("Change of TTLB", text, |look| look.ttlb, effects);
         let futility = self.points(|look| Point {
             second: look.ttlb_low.map(percent),
             ..Point::default()
@@ -199,9 +179,16 @@ impl<'a> Standing<'a> {
             ttlb,
             self.by_stage(change(
                 "Change of TTLB in the stage alone",
-                "A win, in the last stage: the upper bound is below no change.",
+                &format!(
+                    "A win, in the last stage: the upper bound is below {}.",
+                    if setup.win == 0.0 {
+                        "no change"
+                    } else {
+                        "the limit of a win"
+                    }
+                ),
                 |look| look.stage_ttlb,
-                none(),
+                vec![win],
             )),
             quantile("P50", |look| look.p50),
             quantile("P75", |look| look.p75),
@@ -236,6 +223,32 @@ impl<'a> Standing<'a> {
                 ..Sequence::default()
             },
         ]
+    }
+
+    /// A change in percent, with its bounds.
+    fn change(
+        &self,
+        title: &str,
+        text: &str,
+        of: fn(&Look) -> Option<Change>,
+        boundaries: Vec<(f64, String)>,
+    ) -> Sequence {
+        Sequence {
+            title: title.to_owned(),
+            text: text.to_owned(),
+            is_percent: true,
+            points: self.points(|look| {
+                let of = of(look);
+                Point {
+                    value: of.map(|of| percent(of.value)),
+                    low: of.and_then(|of| of.low).map(percent),
+                    high: of.and_then(|of| of.high).map(percent),
+                    ..Point::default()
+                }
+            }),
+            boundaries,
+            ..Sequence::default()
+        }
     }
 
     /// The points of the looks that are drawn: decisions, and others evenly.
@@ -295,6 +308,28 @@ impl<'a> Standing<'a> {
             rows: rows.collect(),
         }
     }
+}
+
+fn percent(value: f64) -> f64 {
+    value * 100.0
+}
+
+/// What decides by TTLB: the limit of a win, and for the whole ramp a text with its boundaries.
+fn of_ttlb(setup: &Setup) -> ((f64, String), &'static str, Vec<(f64, String)>) {
+    let none = (0.0, "no change".to_owned());
+    if setup.win < 0.0 {
+        let win = (percent(-setup.win), LIMIT.to_owned());
+        let text = "Harm: the lower bound is above the limit of a win. Futile: the bound for futility is above it.";
+        return (win.clone(), text, vec![win]);
+    }
+    let win = if setup.win > 0.0 {
+        (percent(-setup.win), LIMIT.to_owned())
+    } else {
+        none.clone()
+    };
+    let planned = (percent(-setup.detect), "planned effect".to_owned());
+    let text = "Harm: the lower bound is above no change. Futile: the bound for futility is above the planned effect.";
+    (win, text, vec![planned, none])
 }
 
 /// The name of a decision in charts and tables.

@@ -11,6 +11,11 @@
 //! Harrell and Davis it has less variance, and its bootstrap the right one; its mean is over a window of ranks in place of the
 //! weights of a beta distribution, so a resample costs one pass over its values.
 //!
+//! The simultaneous bands of pairs are conservative: without a difference, 14 of 600 pages of 500 pairs and three arms claimed one, 2.3 % in place of
+//! 5 %, and single percentiles 4.0 % (`examples/null.rs`, six pools). The observed differences are 0.96 of the resamples' standard deviation at
+//! the mean percentile, and 0.90 around the median, where values have gaps. Deviations from influence functions (of the mean of a window: values
+//! that are cut off at its ends) are 5 % larger still, so they are no remedy; normal scores of the resamples give half a point.
+//!
 //! A member without a value is above all others: in a resample in which it takes a percentile, the percentile is infinite. An
 //! interval is unbounded on a side on which more resamples are infinite than it leaves out.
 

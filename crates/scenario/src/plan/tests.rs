@@ -35,6 +35,21 @@ fn all_keys_of_a_plan_have_defaults() {
 }
 
 #[test]
+fn a_win_may_need_an_improvement_or_allow_a_loss() {
+    for (keys, expected) in [
+        ("win = '2%'", (0.02, 0.05)),
+        ("win = '0%'", (0.0, 0.05)),
+        ("win = '-1%'", (-0.01, 0.0)),
+    ] {
+        let plan = with(&format!("[plan]\n{keys}")).expect(keys);
+        assert_eq!(
+            (plan.win, plan.expected(), plan.win_margin()),
+            (expected.0, expected.1, expected.1 - expected.0)
+        );
+    }
+}
+
+#[test]
 fn an_invalid_value_of_a_plan_is_named_with_its_key() {
     for (keys, expected) in [
         ("stages = []", "`plan.stages`"),
@@ -56,6 +71,14 @@ fn an_invalid_value_of_a_plan_is_named_with_its_key() {
             "`plan.holdback`: 60% (expected at most 50%",
         ),
         ("detect = '0%'", "`plan.detect`: 0% (expected 0.01% to 50%)"),
+        (
+            "win = '5%'",
+            "`plan.win`: 5% (expected -50% to 0%, or less than `detect`, 5%: an arm with that change could not win)",
+        ),
+        ("win = '-60%'", "`plan.win`: -60% (expected -50% to 0%"),
+        ("win = '-0.001%'", "`plan.win`: -0.001% (expected"),
+        ("win = '2'", "`plan.win`: `2` (expected a percent sign"),
+        ("win = '--2%'", "`plan.win`"),
         (
             "least-connections = 5",
             "`plan.least-connections`: 5 (expected 100 or more)",

@@ -9,6 +9,7 @@ use crate::tally::{Line, Values};
 const HOUR_MS: u64 = 3_600_000;
 
 mod holds;
+mod win;
 
 fn plan() -> RampPlan {
     RampPlan {

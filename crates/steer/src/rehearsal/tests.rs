@@ -118,6 +118,38 @@ fn harm_is_stopped_early_and_a_gain_wins() {
     );
 }
 
+/// Under a plan that accepts an arm without an effect, its win is right; an effect below what a win needs is not enough.
+#[test]
+fn what_is_right_depends_on_what_wins() {
+    let truths = |win: f64| {
+        let plan = RampPlan {
+            win,
+            detect: 0.2,
+            ..RampPlan::default()
+        };
+        SCENARIOS.each_ref().map(|one| one.truth(&plan))
+    };
+    assert_eq!(truths(0.0), SCENARIOS.each_ref().map(|one| one.truth));
+    let [null, .., better, slower, lossy, _, fading, _, _] = truths(-0.01);
+    assert_eq!(
+        [null, better, slower, lossy, fading],
+        [
+            Truth::Better,
+            Truth::Better,
+            Truth::Worse,
+            Truth::Worse,
+            Truth::Better
+        ]
+    );
+    let [_, .., better, slower, _, _, _, _, _] = truths(-0.06);
+    assert_eq!([better, slower], [Truth::Better; 2]);
+    let [_, .., better, slower, _, _, fading, _, _] = truths(0.06);
+    assert_eq!(
+        [better, slower, fading],
+        [Truth::Null, Truth::Worse, Truth::Worse]
+    );
+}
+
 #[test]
 fn a_rehearsal_needs_paths_and_has_a_fixed_design() {
     let plan = RampPlan::default();

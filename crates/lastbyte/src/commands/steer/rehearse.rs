@@ -77,12 +77,12 @@ pub(super) fn run(
         "harm",
     ]);
     for (scenario, runs) in SCENARIOS.iter().zip(runs.chunks(repeats as usize)) {
-        table.row(row(scenario, runs, week));
+        table.row(row(scenario.name, scenario.truth(subject.plan), runs, week));
     }
     let fixed = rehearsal.fixed_design().map_or_else(String::new, |fixed| {
         format!(
-            "A fixed design that detects {} at one look, with a power of 80%, needs {fixed} connections in two equal arms: {:.2} of a week.\n",
-            units::show_share(subject.plan.detect),
+            "A fixed design that {} at one look, with a power of 80%, needs {fixed} connections in two equal arms: {:.2} of a week.\n",
+            shown(subject.plan),
             fixed as f64 / week as f64
         )
     });
@@ -94,6 +94,18 @@ pub(super) fn run(
         long_stages(subject.plan, week)
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a fixed design is for.
+fn shown(plan: &RampPlan) -> String {
+    let [detect, win] = [plan.detect, plan.win.abs()].map(units::show_share);
+    if plan.win > 0.0 {
+        format!("shows an improvement of more than {win}, where it is {detect},")
+    } else if plan.win < 0.0 {
+        format!("shows that an arm without an effect is not slower by more than {win}")
+    } else {
+        format!("detects {detect}")
+    }
 }
 
 /// A sentence on the stages that last longer than their least time, because the arm has too few connections; empty if none does.
@@ -143,7 +155,7 @@ fn bank(lines: &[String], baseline: usize) -> Result<Vec<BankPath>, Failure> {
     Ok(bank)
 }
 
-fn row(scenario: &Scenario, runs: &[Run], week: u64) -> Vec<String> {
+fn row(name: &str, truth: Truth, runs: &[Run], week: u64) -> Vec<String> {
     let count = runs.len().max(1) as f64;
     let share = |of: &dyn Fn(&Run) -> bool| {
         let share = runs.iter().filter(|run| of(run)).count() as f64 / count;
@@ -161,18 +173,18 @@ fn row(scenario: &Scenario, runs: &[Run], week: u64) -> Vec<String> {
         let sum: u64 = runs.iter().map(|run| run.connections[of]).sum();
         sum as f64 / count / week as f64
     };
-    let harm = match scenario.truth {
+    let harm = match truth {
         Truth::Worse => format!("{:.2}%", mean(1) * 200.0),
         _ => "–".to_owned(),
     };
     let most = runs.iter().map(|run| run.connections[1]).max().unwrap_or(0);
-    let wrong = if scenario.truth == Truth::Unknown {
+    let wrong = if truth == Truth::Unknown {
         "–".to_owned()
     } else {
         share(&|run| run.is_wrong)
     };
     vec![
-        scenario.name.to_owned(),
+        name.to_owned(),
         share(&|run| run.action == Action::Win),
         share(&|run| run.action == Action::StopHarm),
         share(&|run| run.action == Action::Futile),
