@@ -267,6 +267,9 @@ pub(crate) struct Arguments {
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
+    /// Congestion control of the kernel for HTTP/1.1 and 2: cubic, bbr [default: the system's]
+    #[arg(long, value_name = "NAME", help_heading = "Transport")]
+    pub(super) tcp_congestion: Option<String>,
     /// Assign each connection to an arm of this experiment: a file, `four-arms`, or `off`
     #[arg(long, value_name = "EXP", help_heading = "Transport")]
     pub(super) experiment: Option<String>,
