@@ -116,6 +116,11 @@ pub struct Limits {
     /// Requests in flight to all servers of the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are in use,
     /// another request replaces the one whose client has been stalled longest, at least 1 s.
     pub requests: usize,
+    /// Requests in flight to one server, at least 1. Beyond it, others are chosen; if all have as many, requests wait as at the
+    /// limit of `requests`, and while servers are out they fail at once. Default: no limit.
+    pub server_requests: usize,
+    /// Time in which the share of a server that came back grows to that of the others. Default: zero.
+    pub slow_start: Duration,
     /// Streams per HTTP/2 connection; beyond, another connection is opened. Default: 32.
     pub streams: u32,
 }
@@ -129,6 +134,8 @@ impl Default for Limits {
             idle: Duration::from_secs(30),
             kept: 64,
             requests: 1024,
+            server_requests: usize::MAX,
+            slow_start: Duration::ZERO,
             streams: 32,
         }
     }
@@ -150,16 +157,15 @@ struct Shared {
 
 impl Shared {
     fn new(connector: &Arc<Connector>, seed: u64) -> Arc<Self> {
+        let (upstream, limits) = (&connector.upstream, connector.limits);
+        let servers = upstream.servers.len();
+        let of_servers = limits.server_requests.saturating_mul(servers);
         Arc::new(Self {
             connector: Arc::clone(connector),
-            upstream: Arc::clone(&connector.upstream),
-            balance: Balance::new(
-                connector.upstream.servers.len(),
-                seed,
-                connector.upstream.checks.is_some(),
-            ),
-            slots: Slots::new(connector.limits.requests),
-            limits: connector.limits,
+            upstream: Arc::clone(upstream),
+            balance: Balance::new(servers, seed, upstream.checks.is_some(), limits),
+            slots: Slots::new(limits.requests.min(of_servers)),
+            limits,
         })
     }
 }
@@ -386,8 +392,7 @@ async fn admit(
     };
     let Some(slot) = slot else {
         observed.on_error(CONNECTION_LIMIT);
-        let answer = failed(503, CONNECTION_LIMIT, "");
-        reply(outgoing, answer.with("retry-after", "1")).await;
+        reply(outgoing, failed(503, CONNECTION_LIMIT, "")).await;
         return None;
     };
     Some((slot, outgoing))
@@ -527,7 +532,7 @@ async fn open_tunnel(
         Some(SendFailure::Refused(why)) => (502, "connection_refused", why),
         Some(SendFailure::Tls(why)) => (502, "tls_certificate_error", why),
         Some(SendFailure::Broken(why)) => (502, "http_protocol_error", why),
-        None => (502, "connection_refused", "no server".to_owned()),
+        Some(SendFailure::Full) | None => (503, CONNECTION_LIMIT, String::new()),
     })
 }
 
@@ -686,7 +691,7 @@ async fn ask(
         }
         shared.connector.counts.on_retry();
     }
-    Err(failed.unwrap_or_else(|| SendFailure::Refused("no server".into())))
+    Err(failed.unwrap_or(SendFailure::Full))
 }
 
 /// Sends a request, and passes its response back.
@@ -764,6 +769,7 @@ async fn send(
         Some(Err(failure)) => {
             let answer = match (failure, progress.cause()) {
                 (SendFailure::Broken(_), Some(cause)) => cut_off(cause),
+                (SendFailure::Full, _) => fail(503, CONNECTION_LIMIT, ""),
                 (SendFailure::Late, _) => fail(504, "connection_timeout", ""),
                 (SendFailure::Refused(why), _) => fail(502, "connection_refused", &why),
                 (SendFailure::Tls(why), _) => fail(502, "tls_certificate_error", &why),
@@ -807,7 +813,11 @@ fn failed(status: u16, error: &str, why: &str) -> FullResponse {
     if !why.is_empty() {
         proxy_status = format!("{proxy_status}; details=\"{}\"", quotable(why));
     }
-    FullResponse::text(status, text).with("proxy-status", proxy_status)
+    let answer = FullResponse::text(status, text).with("proxy-status", proxy_status);
+    match status {
+        503 => answer.with("retry-after", "1"),
+        _ => answer,
+    }
 }
 
 /// Passes a response back. Returns whether it was complete.

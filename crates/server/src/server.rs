@@ -132,6 +132,8 @@ pub struct Settings {
     pub http3: http3::Config,
     /// Resource limits over TCP.
     pub tcp: tcp::Limits,
+    /// The kernel's congestion control for HTTP/1.1 and 2. Default: the system's, or that of a passed socket.
+    pub tcp_congestion: Option<String>,
     /// Limits on buffered bodies.
     pub budget: budget::Limits,
     /// Bounds the growth of receive windows over HTTP/2, and over HTTP/3 if the [arms](Settings::arms) have it as well.
@@ -229,6 +231,7 @@ impl Settings {
             sockets: Options::default(),
             http3: http3::Config::default(),
             tcp: tcp::Limits::default(),
+            tcp_congestion: None,
             budget: budget::Limits::default(),
             window_budget: WindowBudget::new(256 << 20),
         }
@@ -255,6 +258,8 @@ pub enum StartError {
     Tls(String),
     /// The text is not a list of ticket keys.
     TicketKeys(String),
+    /// The kernel does not have this congestion control for TCP, or does not permit it.
+    TcpCongestion(String, io::Error),
     /// The system provides no threads, or no randomness.
     System(io::Error),
 }
@@ -267,6 +272,9 @@ impl fmt::Display for StartError {
                 write!(f, "cannot use the passed sockets: {error}")
             }
             Self::TicketKeys(error) => write!(f, "cannot use the ticket keys: {error}"),
+            Self::TcpCongestion(name, error) => {
+                write!(f, "cannot use TCP congestion control `{name}`: {error}")
+            }
             Self::Tls(error) => write!(f, "cannot use certificate and key: {error}"),
             Self::System(error) => write!(f, "cannot start: {error}"),
         }
@@ -458,6 +466,15 @@ impl Server {
     /// Returns [`StartError::Tls`] if there is none, if one cannot be parsed, or if a key does not match its certificate.
     pub fn check_identities(identities: &[Identity]) -> Result<(), StartError> {
         tls::check(identities).map_err(StartError::Tls)
+    }
+
+    /// Checks a congestion control for TCP at this address.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StartError::TcpCongestion`] if the kernel does not have it, or does not permit it to this process.
+    pub fn check_tcp_congestion(address: SocketAddr, name: &str) -> Result<(), StartError> {
+        listeners::check_congestion(address, name)
     }
 
     /// Checks a list of ticket keys.

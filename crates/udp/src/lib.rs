@@ -72,5 +72,5 @@ pub use poller::Poller;
 pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};
 pub use source::{has_address, source_address};
 #[cfg(target_os = "linux")]
-pub use tcp_info::{TcpInfo, limit_unsent, tcp_congestion};
+pub use tcp_info::{TcpInfo, limit_unsent, set_tcp_congestion, tcp_congestion};
 pub use wait::{Ready, Waiter, Waker, Wanted, sharpen_timers};

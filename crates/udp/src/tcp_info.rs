@@ -136,6 +136,22 @@ pub fn limit_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     socket2::SockRef::from(&socket).set_tcp_notsent_lowat(bytes)
 }
 
+/// Sets the congestion control algorithm of a TCP socket, or of the connections that a listener accepts. The kernel
+/// loads the module of an algorithm if the process may load modules.
+///
+/// # Errors
+///
+/// Returns [`io::ErrorKind::NotFound`] if the kernel does not have the algorithm, and
+/// [`io::ErrorKind::PermissionDenied`] if it is not permitted to this process.
+pub fn set_tcp_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
+    socket2::SockRef::from(&socket).set_tcp_congestion(name.as_bytes())?;
+    // The kernel ignores what follows the 15th byte, or a zero byte.
+    match tcp_congestion(&socket) {
+        Some(set) if set == name => Ok(()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
 /// The name of the congestion control algorithm of a connection, such as `cubic` or `bbr`.
 pub fn tcp_congestion(socket: impl AsFd) -> Option<String> {
     let name = socket2::SockRef::from(&socket).tcp_congestion().ok()?;

@@ -16,6 +16,7 @@ mod config;
 pub(super) mod descriptors;
 mod handler;
 mod handover;
+mod kernel;
 mod ramp;
 mod replay;
 mod route;
@@ -115,13 +116,12 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let mut settings = settings(arguments, identities, descriptors, specs, aead.provider)?;
     let config_hash = config_hash(arguments, &options, ramp.as_ref())?;
     settings.inherited = inherited;
-    let hash = settings
-        .identities
-        .first()
-        .and_then(Identity::public_key_hash);
+    let first = settings.identities.first();
+    let hash = first.and_then(Identity::public_key_hash);
     Server::check(&settings).map_err(Failure::usage)?;
     check_listeners(arguments)?;
     warn_of_dates(&certificates);
+    kernel::warn(arguments);
     if arguments.check {
         check_logs(arguments)?;
         notice("configuration OK");
@@ -230,6 +230,7 @@ fn load(arguments: &Arguments) -> Result<(Arguments, Effective), Failure> {
     let mut loaded = loaded;
     loaded.experiment.take_if(|name| name == OFF);
     check_inputs(&loaded)?;
+    kernel::check(&loaded)?;
     Ok((loaded, effective))
 }
 
@@ -306,6 +307,9 @@ fn settings(
     settings.interim_http1 = arguments.http1_hints;
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
+    settings
+        .tcp_congestion
+        .clone_from(&arguments.tcp_congestion);
     settings.budget = arguments.budget();
     settings.window_budget = windows;
     settings.http3 = http3_config(arguments);

@@ -13,6 +13,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use socket2::SockRef;
+
 use super::{Serving, folder, lastbyte, stderr};
 
 /// What a service manager runs.
@@ -47,16 +49,16 @@ fn pair() -> (UdpSocket, TcpListener) {
 
 /// Two that share a port: what a unit with `ReusePort=yes` and two lines has.
 fn group() -> (OwnedFd, OwnedFd) {
-    let socket = |address: &str| {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
-        let socket = socket.expect("a socket");
-        socket.set_reuse_port(true).expect("Linux has it");
-        let address: std::net::SocketAddr = address.parse().expect("an address");
-        socket.bind(&address.into()).expect("it is free");
-        UdpSocket::from(socket)
-    };
-    let first = socket("127.0.0.1:0");
-    let second = socket(&first.local_addr().expect("an address").to_string());
+    // The kernel may choose the port of another group for a socket that has the option when it is bound.
+    let first = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let shared = |socket: &SockRef<'_>| socket.set_reuse_port(true).expect("Linux has it");
+    shared(&SockRef::from(&first));
+    let second = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
+    let second = second.expect("a socket");
+    shared(&SockRef::from(&second));
+    let address = first.local_addr().expect("an address");
+    second.bind(&address.into()).expect("it is shared");
+    let second = UdpSocket::from(second);
     (first.into(), second.into())
 }
 

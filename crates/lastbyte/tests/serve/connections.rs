@@ -4,7 +4,11 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::{Serving, folder, stderr};
+use super::{
+    Serving, folder,
+    serving::{certificate, command, free_port, lines},
+    stderr,
+};
 
 /// The lines of the log, those over TCP first, by version.
 fn log(folder: &Path) -> Vec<Value> {
@@ -110,4 +114,64 @@ fn a_refused_quic_handshake_is_reported_as_such() {
     client.child.kill().expect("it was there");
     client.wait();
     assert_eq!(serving.end().0, 0);
+}
+
+/// The kernel's control of connections over TCP is that of the option; a later process sets its own on the sockets that it
+/// takes over.
+#[test]
+fn the_congestion_control_of_tcp_is_that_of_the_configuration() {
+    let folder = folder("serve-tcp-congestion");
+    certificate(&folder, "a");
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let serving = |log: &str, flags: &[&str]| {
+        let mut all = vec!["serve", "--listen", &listen, "--handover", "socket"];
+        all.extend(["--cert", "a.pem", "--key", "a.key", "--workers", "2"]);
+        all.extend(["--metrics", "127.0.0.1:0", "--log", log]);
+        all.extend(flags);
+        Serving::spawn(&mut command(&folder, &all))
+    };
+    let of_system = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    let of_system = of_system.expect("a name");
+    // `reno` is in every kernel.
+    let mut first = serving("first", &["--tcp-congestion", "reno"]);
+    get_twice(&first, &folder);
+    let second = serving("second", &[]);
+    first.until("a later process has taken over");
+    get_twice(&second, &folder);
+    assert_eq!((first.process.wait().0, second.end().0), (Some(0), 0));
+    for (log, expected) in [("first", "reno"), ("second", of_system.trim())] {
+        let lines = lines(&folder.join(log));
+        let used: Vec<_> = lines.iter().map(|it| &it["tcp.congestion"]).collect();
+        assert_eq!(used, [expected; 2], "{log}");
+    }
+}
+
+fn get_twice(serving: &Serving, folder: &Path) {
+    for version in ["1.1", "2"] {
+        let got = serving.get(folder, "/1000", &["--http", version, "-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+    }
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_an_error_that_lists_those_that_it_has() {
+    let folder = folder("serve-tcp-congestion-error");
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let available = available.expect("names").trim().replace(' ', ", ");
+    for name in ["nosuch", "", "reno\n", "renorenorenorenoreno"] {
+        for check in [&["--check"][..], &[]] {
+            let flags = ["serve", "--self-signed", "--listen", "127.0.0.1:0"];
+            let ended = command(&folder, &flags)
+                .args(["--tcp-congestion", name])
+                .args(check)
+                .output();
+            let ended = ended.expect("it runs");
+            assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
+            let error = stderr(&ended);
+            assert!(error.contains("--tcp-congestion: `"), "{error}");
+            let expected = format!("(expected one of {available})");
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
 }

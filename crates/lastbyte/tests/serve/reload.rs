@@ -114,6 +114,7 @@ fn a_reload_refuses_what_a_check_refuses_and_names_what_needs_a_restart() {
         "directory = \"pulic\"\n",
         "header = [\"x\"]\n",
         "proxy-ca = \"none\"\n",
+        "tcp-congestion = \"nosuch\"\n",
     ] {
         configure(wrong);
         let check = lastbyte(&folder, &["serve", "--config", "serve.toml", "--check"]);
@@ -124,11 +125,13 @@ fn a_reload_refuses_what_a_check_refuses_and_names_what_needs_a_restart() {
         assert_eq!(line, expected, "{wrong}");
         serving.until("reload failed; keeping the current configuration");
     }
-    configure("directory = \"public\"\nheader = [\"x: new\"]\nalt-svc = \"60s\"\n");
+    configure(
+        "directory = \"public\"\nheader = [\"x: new\"]\nalt-svc = \"60s\"\ntcp-congestion = \"reno\"\n",
+    );
     serving.signal("-HUP");
     let line = serving.until("reloaded: ");
     assert!(
-        line.ends_with("; needs a restart: header, alt-svc\n"),
+        line.ends_with("; needs a restart: header, alt-svc, tcp-congestion\n"),
         "{line}"
     );
     assert!(header(&serving));

@@ -7,7 +7,10 @@
 //!
 //! One candidate is the next server in turn, the other is random: the one with fewer outstanding requests receives the
 //! request, and the one in turn if both have as many. So an idle upstream is used in turn, and a slow server gets fewer
-//! requests without a comparison of all.
+//! requests without a comparison of all. A server with [`Limits::server_requests`] outstanding is no candidate.
+//!
+//! A server that came back takes requests only in its turn, each with a probability that grows from 0 to 1 during
+//! [`Limits::slow_start`]: that part of its share. The random candidate gets the others.
 //!
 //! # Health
 //!
@@ -31,6 +34,8 @@ use std::{
 
 use lastbyte_units::SplitMix64;
 use tokio::time::Instant;
+
+use super::Limits;
 
 /// Consecutive failures that put a server out.
 pub(super) const FAILURES_MAX: u32 = 3;
@@ -75,6 +80,8 @@ struct Server {
     /// Consecutive checks that failed.
     failed_checks: u32,
     health: Health,
+    /// When it was last brought back.
+    came_back: Option<Duration>,
 }
 
 /// The state of all servers.
@@ -83,6 +90,7 @@ struct State {
     servers: Vec<Server>,
     /// Whether servers are checked, so that no request tries one that is out before a check passed.
     is_checked: bool,
+    limits: Limits,
     /// The server whose turn it is.
     next: usize,
     random: SplitMix64,
@@ -96,17 +104,19 @@ impl Server {
 }
 
 impl State {
-    fn new(count: usize, seed: u64, is_checked: bool) -> Self {
+    fn new(count: usize, seed: u64, is_checked: bool, limits: Limits) -> Self {
         let server = Server {
             outstanding: 0,
             failures: 0,
             outs: 0,
             failed_checks: 0,
             health: Health::Up,
+            came_back: None,
         };
         Self {
             servers: vec![server; count.max(1)],
             is_checked,
+            limits,
             next: 0,
             random: SplitMix64::new(seed),
         }
@@ -117,12 +127,22 @@ impl State {
         (self.random.number() % len.max(1) as u64) as usize
     }
 
+    /// The part of its requests that a server takes that came back a short time ago; `None` for all of them.
+    fn part(&self, index: usize, now: Duration) -> Option<f64> {
+        let since = now.saturating_sub(self.servers[index].came_back?);
+        let slow_start = self.limits.slow_start;
+        (since < slow_start).then(|| since.as_secs_f64() / slow_start.as_secs_f64())
+    }
+
     /// The server for a request, which counts as outstanding, and whether the request is its trial. `None` if none is left
-    /// that is up or due for a trial, or, with `may_be_out`, none at all.
+    /// that is up or due for a trial, or, with `may_be_out`, none at all; or if all of these are at their limit.
     fn choose(&mut self, now: Duration, tried: Tried, may_be_out: bool) -> Option<(usize, bool)> {
+        let requests_max = self.limits.server_requests;
         let is_due = |server: &Server| match server.health {
             Health::Up | Health::Failing => false,
-            Health::Out(until) | Health::Trial(until) => until <= now,
+            Health::Out(until) | Health::Trial(until) => {
+                until <= now && server.outstanding < requests_max
+            }
         };
         let count = self.servers.len();
         let untried = (0..count).filter(|index| !tried.has(*index));
@@ -142,13 +162,20 @@ impl State {
         if candidates.is_empty() && may_be_out {
             candidates = untried.collect();
         }
+        candidates.retain(|index| self.servers[*index].outstanding < requests_max);
         let is_next = |index: &&usize| **index >= self.next;
         let first = *candidates.iter().find(is_next).or(candidates.first())?;
         let mut chosen = first;
         if candidates.len() > 1 {
             candidates.retain(|index| *index != first);
             let other = candidates[self.below(candidates.len())];
-            if self.servers[other].outstanding < self.servers[first].outstanding {
+            let has_fewer = self.servers[other].outstanding < self.servers[first].outstanding;
+            let part = self.part(first, now);
+            let takes = part.is_none_or(|part| {
+                let drawn = (self.random.number() >> 32) as u32;
+                f64::from(drawn) < part * f64::from(u32::MAX)
+            });
+            if !takes || (has_fewer && self.part(other, now).is_none()) {
                 chosen = other;
             }
         }
@@ -168,12 +195,12 @@ impl State {
     }
 
     /// The server has responded.
-    fn succeed(&mut self, index: usize) {
+    fn succeed(&mut self, index: usize, now: Duration) {
         let server = &mut self.servers[index];
         (server.failures, server.outs) = (0, 0);
         // While all servers are failing, they get requests: their responses do not bring one back before the others.
-        if server.health != Health::Failing {
-            server.health = Health::Up;
+        if matches!(server.health, Health::Out(_) | Health::Trial(_)) {
+            (server.health, server.came_back) = (Health::Up, Some(now));
         }
     }
 
@@ -229,11 +256,11 @@ pub(super) struct Balance {
 
 impl Balance {
     /// To be called in the context of the runtime whose time counts.
-    pub(super) fn new(count: usize, seed: u64, is_checked: bool) -> Arc<Self> {
+    pub(super) fn new(count: usize, seed: u64, is_checked: bool, limits: Limits) -> Arc<Self> {
         let has_state = count > 1 || is_checked;
         Arc::new(Self {
             began: Instant::now(),
-            state: has_state.then(|| Mutex::new(State::new(count, seed, is_checked))),
+            state: has_state.then(|| Mutex::new(State::new(count, seed, is_checked, limits))),
         })
     }
 
@@ -295,7 +322,7 @@ impl Turn {
     /// The server has responded.
     pub(super) fn succeed(&self) {
         if let Some(mut state) = self.balance.state() {
-            state.succeed(self.server);
+            state.succeed(self.server, self.balance.began.elapsed());
         }
     }
 }

@@ -90,6 +90,8 @@ const HTTP2: &[u8] = b"h2";
 /// Why there is no response, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SendFailure {
+    /// All servers that may receive the request are at their limit.
+    Full,
     /// Connecting failed.
     Refused(String),
     /// TLS failed: wrong certificate, or no TLS.

@@ -10,7 +10,9 @@ use std::{
     thread,
 };
 
-use lastbyte_udp::{Socket, Steering, bind_group, limit_unsent};
+use lastbyte_udp::{
+    Socket, Steering, bind_group, limit_unsent, set_tcp_congestion, tcp_congestion,
+};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, listen, socket_with,
     sockopt::{set_socket_reuseaddr, set_socket_reuseport},
@@ -85,11 +87,34 @@ pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
         // Without it, urgent responses only wait longer.
         let _ = limit_unsent(listener, UNSENT_MAX);
     }
+    set_congestion(settings, &listeners.tcp)?;
     let others = listeners.plain.iter().chain(&listeners.metrics);
     for listener in listeners.tcp.iter().chain(others) {
         listener.set_nonblocking(true).map_err(StartError::System)?;
     }
     Ok(listeners)
+}
+
+/// Sets the congestion control of the connections that are accepted. Sockets of an earlier process have that of its
+/// configuration, so without one in this configuration they get the system's.
+fn set_congestion(settings: &Settings, listeners: &[TcpListener]) -> Result<(), StartError> {
+    let of_system = || tcp_congestion(unbound(settings.address).ok()?);
+    let is_taken_over = settings.predecessor.is_some();
+    let name = settings.tcp_congestion.clone();
+    let Some(name) = name.or_else(|| is_taken_over.then(of_system).flatten()) else {
+        return Ok(());
+    };
+    listeners.iter().try_for_each(|listener| {
+        set_tcp_congestion(listener, &name)
+            .map_err(|error| StartError::TcpCongestion(name.clone(), error))
+    })
+}
+
+/// Returns an error if the congestion control cannot be set.
+pub(super) fn check_congestion(address: SocketAddr, name: &str) -> Result<(), StartError> {
+    unbound(address)
+        .and_then(|socket| set_tcp_congestion(socket, name))
+        .map_err(|error| StartError::TcpCongestion(name.to_owned(), error))
 }
 
 fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
@@ -174,16 +199,25 @@ fn open(address: SocketAddr, shares_address: bool) -> io::Result<TcpListener> {
 /// A socket as `std` makes it for a listener, with `SO_REUSEADDR`, so that a server can be restarted at once; and with
 /// `SO_REUSEPORT` if it shares its address with others.
 fn bound(address: SocketAddr, shares_address: bool) -> io::Result<OwnedFd> {
+    let socket = unbound(address)?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseport(&socket, shares_address)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn unbound(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() {
         AddressFamily::INET
     } else {
         AddressFamily::INET6
     };
-    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    set_socket_reuseaddr(&socket, true)?;
-    set_socket_reuseport(&socket, shares_address)?;
-    rustix::net::bind(&socket, &address)?;
-    Ok(socket)
+    Ok(socket_with(
+        family,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 #[cfg(test)]

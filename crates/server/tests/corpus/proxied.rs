@@ -42,6 +42,8 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(4),
     kept: 4,
     requests: 8,
+    server_requests: usize::MAX,
+    slow_start: Duration::ZERO,
     streams: 4,
 };
 /// Bytes on their way in a connection to the upstream, in each direction.

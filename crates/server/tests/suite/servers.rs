@@ -133,6 +133,10 @@ impl Scene {
     }
 
     pub(crate) fn checked(count: u16, checks: Option<Checks>) -> Self {
+        Self::limited(count, checks, Limits::default())
+    }
+
+    fn limited(count: u16, checks: Option<Checks>, limits: Limits) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -153,7 +157,7 @@ impl Scene {
         let proxy = {
             let _context = runtime.enter();
             let handle = runtime.handle().clone();
-            Proxy::over(upstream, Limits::default(), handle, 1, connect)
+            Proxy::over(upstream, limits, handle, 1, connect)
         };
         Self {
             runtime,
@@ -383,6 +387,46 @@ fn a_client_that_leaves_during_a_trial_leaves_it_to_the_next_request() {
     scene.conduct(0, Conduct::Answers);
     assert_eq!(scene.ask("GET").status(), 200);
     assert_eq!(scene.seen(|it| it.requests)[0], 2);
+}
+
+/// At the limit of one, the other is chosen; at that of all, requests wait, and while another is out they fail at once.
+#[test]
+fn rfc9209_2_3_requests_above_the_limit_of_each_server_get_503() {
+    let limits = Limits {
+        server_requests: 2,
+        ..Limits::default()
+    };
+    for (is_out, held, waits) in [(false, 4, 5), (true, 2, 0)] {
+        let scene = Scene::limited(2, None, limits);
+        if is_out {
+            scene.conduct(0, Conduct::Refuses);
+            assert_eq!(scene.statuses("POST", 2, Duration::ZERO), [200; 2]);
+        }
+        scene.conduct(1, Conduct::IsSilent);
+        if !is_out {
+            scene.conduct(0, Conduct::IsSilent);
+        }
+        let before = scene.seen(|it| it.requests);
+        let waiting: Vec<_> = (0..held).map(|_| scene.send("GET")).collect();
+        scene.pass(Duration::from_millis(1));
+        let seen = scene.seen(|it| it.requests);
+        let expected = if is_out { 0 } else { 2 };
+        assert_eq!([seen[0] - before[0], seen[1] - before[1]], [expected, 2]);
+        let began = scene.now();
+        let response = scene.ask("GET");
+        assert_eq!((scene.now() - began).as_secs(), waits);
+        assert_eq!(response.status(), 503);
+        let field = |name: &str| response.fields().get(name);
+        let reason = &b"lastbyte; error=connection_limit_reached"[..];
+        assert_eq!(field("proxy-status"), Some(reason));
+        assert_eq!(field("retry-after"), Some(&b"1"[..]));
+        // When they end, there is room again.
+        drop(waiting);
+        scene.pass(Duration::from_millis(1));
+        scene.conduct(0, Conduct::Answers);
+        scene.conduct(1, Conduct::Answers);
+        assert_eq!(scene.ask("GET").status(), 200);
+    }
 }
 
 #[test]

@@ -231,6 +231,14 @@ pub(crate) struct Arguments {
     /// Over HTTP/1.1, each request uses a connection. At the limit, new requests replace those of stalled clients.
     #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().requests, value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy", hide = true)]
     proxy_requests: usize,
+    /// Maximum requests in flight to one of several upstream servers [default: no limit]
+    ///
+    /// At the limit, another server receives the request.
+    #[arg(long, value_name = "N", value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy", hide = true)]
+    proxy_server_requests: Option<usize>,
+    /// Time in which the share of an upstream server that came back grows; 0s for at once
+    #[arg(long, value_name = "SPAN", default_value = "0s", value_parser = units::span, help_heading = "Proxy", hide = true)]
+    proxy_slow_start: Duration,
     /// Maximum streams per HTTP/2 connection to the upstream server
     #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().streams, value_parser = values::count::<u32>(1..=1000), help_heading = "Proxy", hide = true)]
     proxy_streams: u32,
@@ -267,6 +275,9 @@ pub(crate) struct Arguments {
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
+    /// Congestion control of the kernel for HTTP/1.1 and 2: cubic, bbr [default: the system's]
+    #[arg(long, value_name = "NAME", help_heading = "Transport")]
+    pub(super) tcp_congestion: Option<String>,
     /// Assign each connection to an arm of this experiment: a file, `four-arms`, or `off`
     #[arg(long, value_name = "EXP", help_heading = "Transport")]
     pub(super) experiment: Option<String>,
@@ -715,6 +726,8 @@ impl Arguments {
             response: self.proxy_timeout,
             stall: self.proxy_timeout,
             requests: descriptors::for_upstream(descriptors, self.proxy_requests),
+            server_requests: self.proxy_server_requests.unwrap_or(usize::MAX),
+            slow_start: self.proxy_slow_start,
             streams: self.proxy_streams,
             ..proxy::Limits::default()
         }

@@ -37,7 +37,7 @@ struct Scene {
 impl Scene {
     fn new(count: usize, seed: u64) -> Self {
         Self {
-            state: State::new(count, seed, false),
+            state: State::new(count, seed, false, Limits::default()),
             models: vec![Model::default(); count],
             requests: Vec::new(),
             now: Duration::ZERO,
@@ -87,7 +87,7 @@ impl Scene {
     }
 
     fn succeed(&mut self, server: usize) {
-        self.state.succeed(server);
+        self.state.succeed(server, self.now);
         let outstanding = self.models[server].outstanding;
         self.models[server] = Model {
             outstanding,
@@ -203,9 +203,9 @@ fn servers(state: &mut State, count: usize) -> Vec<usize> {
 
 #[test]
 fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
-    let mut state = State::new(3, 1, false);
+    let mut state = State::new(3, 1, false, Limits::default());
     assert_eq!(servers(&mut state, 6), [0, 1, 2, 0, 1, 2]);
-    let mut state = State::new(3, 1, false);
+    let mut state = State::new(3, 1, false, Limits::default());
     state.servers[1].outstanding = 100;
     let chosen = servers(&mut state, 60);
     let share = chosen.iter().filter(|server| **server == 1).count();
@@ -217,7 +217,7 @@ fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
 
 #[test]
 fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
-    let mut state = State::new(2, 7, false);
+    let mut state = State::new(2, 7, false, Limits::default());
     let (mut now, mut tried) = (Duration::ZERO, Tried::default());
     tried.add(1);
     let mut spans = Vec::new();
@@ -237,7 +237,7 @@ fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
     assert!(spans[0] <= SECOND && spans.iter().all(|span| *span <= OUT_MAX));
     assert!(spans[6..].iter().all(|span| *span > OUT_MAX / 2));
     assert_ne!(spans[10], spans[11], "jitter");
-    state.succeed(0);
+    state.succeed(0, Duration::ZERO);
     state.fail(0, true, now);
     assert!(matches!(state.servers[0].health, Health::Out(until) if until <= now + SECOND));
 }
@@ -245,7 +245,7 @@ fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
 /// A slow upload, or a response that the server holds back.
 #[test]
 fn a_trial_without_an_outcome_keeps_no_server_out() {
-    let mut state = State::new(2, 7, false);
+    let mut state = State::new(2, 7, false, Limits::default());
     let tried = Tried::default();
     state.fail(0, true, Duration::ZERO);
     let mut now = SECOND;
@@ -255,7 +255,7 @@ fn a_trial_without_an_outcome_keeps_no_server_out() {
         now += SECOND * seconds;
     }
     assert_eq!(state.choose(now, tried, false), Some((0, true)));
-    state.succeed(0);
+    state.succeed(0, Duration::ZERO);
     // The end of an earlier trial changes nothing.
     state.end(0, true, now);
     assert_eq!(state.servers[0].health, Health::Up);
@@ -263,19 +263,19 @@ fn a_trial_without_an_outcome_keeps_no_server_out() {
 
 #[test]
 fn failures_among_responses_put_no_server_out() {
-    let mut state = State::new(2, 7, false);
+    let mut state = State::new(2, 7, false, Limits::default());
     for _ in 0..100 {
         for _ in 1..FAILURES_MAX {
             state.fail(0, false, Duration::ZERO);
         }
-        state.succeed(0);
+        state.succeed(0, Duration::ZERO);
     }
     assert_eq!(state.servers[0].health, Health::Up);
 }
 
 #[test]
 fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
-    let mut state = State::new(2, 1, false);
+    let mut state = State::new(2, 1, false, Limits::default());
     let choose = |state: &mut State| state.choose(Duration::ZERO, Tried::default(), false);
     assert_eq!(choose(&mut state), Some((0, false)));
     assert_eq!(choose(&mut state), Some((1, false)));
@@ -285,7 +285,7 @@ fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
 
 #[test]
 fn a_single_server_is_never_out() {
-    let balance = Balance::new(1, 1, false);
+    let balance = Balance::new(1, 1, false, Limits::default());
     for _ in 0..2 * FAILURES_MAX {
         balance.fail(0, true);
         let turn = balance.choose(Tried::default(), false);
@@ -299,7 +299,7 @@ fn a_single_server_is_never_out() {
 /// A server that is out gets a request after a check passed, and no other until that has its response.
 #[test]
 fn a_checked_server_that_is_out_is_tried_once_after_each_check_that_passes() {
-    let mut state = State::new(2, 1, true);
+    let mut state = State::new(2, 1, true, Limits::default());
     let choose = |state: &mut State, now| state.choose(now, Tried::default(), true);
     state.fail(0, true, SECOND);
     for second in 1..1000 {
@@ -318,19 +318,19 @@ fn a_checked_server_that_is_out_is_tried_once_after_each_check_that_passes() {
     }
     state.check(0, true, 2, now);
     assert_eq!(choose(&mut state, now), Some((0, true)));
-    state.succeed(0);
+    state.succeed(0, Duration::ZERO);
     assert_eq!(state.servers[0].health, Health::Up);
 }
 
 #[test]
 fn consecutive_failed_checks_put_a_server_out_whatever_its_requests_do() {
-    let mut state = State::new(2, 1, true);
+    let mut state = State::new(2, 1, true, Limits::default());
     state.check(0, false, 2, SECOND);
     state.check(0, true, 2, SECOND);
     state.check(0, false, 2, SECOND);
     assert_eq!(state.servers[0].health, Health::Up);
     state.check(0, false, 2, SECOND);
-    state.succeed(0);
+    state.succeed(0, Duration::ZERO);
     let chosen = |state: &mut State, tried| state.choose(SECOND, tried, true);
     assert_eq!(chosen(&mut state, Tried::default()), Some((1, false)));
     state.end(1, false, SECOND);
@@ -341,8 +341,99 @@ fn consecutive_failed_checks_put_a_server_out_whatever_its_requests_do() {
         let (server, is_trial) = chosen(&mut state, Tried::default()).expect("a server");
         assert!(!is_trial);
         counts[server] += 1;
-        state.succeed(server);
+        state.succeed(server, SECOND);
         state.end(server, is_trial, SECOND);
     }
     assert_eq!(counts, [2, 2]);
+}
+
+/// A state of two servers in which the first came back at this time, after a trial.
+fn back(now: Duration, limits: Limits) -> State {
+    let mut state = State::new(2, 1, false, limits);
+    state.fail(0, true, Duration::ZERO);
+    assert_eq!(state.choose(now, Tried::default(), false), Some((0, true)));
+    state.succeed(0, now);
+    state.end(0, true, now);
+    state
+}
+
+#[test]
+fn the_share_of_a_server_that_came_back_grows_to_that_of_the_others() {
+    let limits = Limits {
+        slow_start: 10 * SECOND,
+        ..Limits::default()
+    };
+    let share = |state: &mut State, now| {
+        let mut count = 0;
+        for _ in 0..10_000 {
+            let (server, is_trial) = state.choose(now, Tried::default(), false).expect("one");
+            assert!(!is_trial);
+            count += u32::from(server == 0);
+            state.end(server, false, now);
+        }
+        f64::from(count) / 1e4
+    };
+    let began = 2 * SECOND;
+    for busy in [0, 100] {
+        let mut state = back(began, limits);
+        // The other has more requests in flight, and the share grows no faster.
+        state.servers[1].outstanding = busy;
+        for (seconds, expected) in [(0, 0.0), (2, 0.1), (5, 0.25), (9, 0.45)] {
+            let share = share(&mut state, began + seconds * SECOND);
+            assert!((share - expected).abs() < 0.03, "{share} {expected} {busy}");
+        }
+        let share = share(&mut state, began + limits.slow_start);
+        let expected = if busy > 0 { 1.0 } else { 0.5 };
+        assert!((share - expected).abs() < 0.03, "{share} {expected}");
+    }
+    // One that comes back again starts again; so it does as often as it fails.
+    let mut state = back(began, limits);
+    let mut now = began;
+    for _ in 0..5 {
+        now += 20 * SECOND;
+        assert!(share(&mut state, now) > 0.45);
+        state.fail(0, true, now);
+        now += SECOND;
+        assert_eq!(state.choose(now, Tried::default(), false), Some((0, true)));
+        state.succeed(0, now);
+        state.end(0, true, now);
+        assert!(share(&mut state, now) < 0.01);
+    }
+    // Without others, it gets all requests; if both came back, they share them.
+    let mut others = Tried::default();
+    others.add(1);
+    assert_eq!(state.choose(now, others, false), Some((0, false)));
+    state.end(0, false, now);
+    state.servers[1].came_back = Some(now);
+    let share = share(&mut state, now);
+    assert!((share - 0.5).abs() < 0.03, "{share}");
+}
+
+#[test]
+fn no_server_gets_more_requests_than_its_limit() {
+    let limits = Limits {
+        server_requests: 2,
+        ..Limits::default()
+    };
+    let choose =
+        |state: &mut State, now, may_be_out| state.choose(now, Tried::default(), may_be_out);
+    let mut state = State::new(2, 1, false, limits);
+    assert_eq!(servers(&mut state, 4), [0, 1, 0, 1]);
+    for may_be_out in [false, true] {
+        assert_eq!(choose(&mut state, SECOND, may_be_out), None);
+    }
+    state.end(1, false, SECOND);
+    assert_eq!(choose(&mut state, SECOND, false), Some((1, false)));
+    // One that is out does not get what the other cannot take; nor does a trial exceed its limit.
+    state.fail(0, true, SECOND);
+    assert_eq!(choose(&mut state, SECOND, true), None);
+    assert_eq!(choose(&mut state, 3 * SECOND, true), None);
+    state.end(0, false, 3 * SECOND);
+    assert_eq!(choose(&mut state, 3 * SECOND, true), Some((0, true)));
+    // While all are out, limits hold as well.
+    state.fail(0, true, 4 * SECOND);
+    state.fail(1, true, 4 * SECOND);
+    assert_eq!(choose(&mut state, 4 * SECOND, true), None);
+    state.end(1, false, 4 * SECOND);
+    assert_eq!(choose(&mut state, 4 * SECOND, true), Some((1, false)));
 }
