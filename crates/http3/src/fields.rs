@@ -149,15 +149,6 @@ impl Fields {
         self.regular().is_empty()
     }
 
-    /// Removes all fields. The memory is kept for later ones.
-    pub fn clear(&mut self) {
-        self.prepared = None;
-        let keep = usize::from(self.pseudo);
-        self.lines.truncate(keep);
-        let end = self.lines.last().map_or(0, |line| line.end);
-        self.text.truncate(end as usize);
-    }
-
     /// Writes the values of all fields with this name into `into`, with `separator` between them, which restores a
     /// `cookie` that was split (RFC 9114 §4.2.1), with `"; "`. Returns whether there was any.
     pub fn join(&self, name: &str, separator: &str, into: &mut Vec<u8>) -> bool {

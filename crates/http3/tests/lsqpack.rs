@@ -309,7 +309,7 @@ fn arbitrary_fields_interoperate_with_ls_qpack() {
         return lastbyte_testkit::skip("no Python package `pylsqpack`");
     };
     let peer = RefCell::new(peer);
-    let (inserted, waited) = (Cell::new(0), Cell::new(0));
+    let waited = Cell::new(0);
     let sizes = select(vec![0_u32, 64, 256, 4096, 1 << 16]);
     let blocked = select(vec![0_u16, 1, 16, 100]);
     TestRunner::default()
@@ -329,15 +329,9 @@ fn arbitrary_fields_interoperate_with_ls_qpack() {
             exchange.send_held();
             exchange.receive_held();
             exchange.acknowledge();
-            let count = exchange.encoder.insert_count() + exchange.decoder.insert_count();
-            inserted.set(inserted.get() + count);
             Ok(())
         })
         .expect("both say the same");
-    // The tables were used, and streams did wait.
-    let (inserted, waited) = (inserted.get(), waited.get());
-    assert!(
-        inserted > 0 && waited > 0,
-        "{inserted} insertions, {waited} waits"
-    );
+    // The tables were used, or no stream would have waited.
+    assert!(waited.get() > 0);
 }

@@ -36,7 +36,7 @@ fn packet(size: usize) -> (Vec<u8>, FinishedPacket) {
     let mut buffer = vec![0; size];
     let mut writer = Writer::new(&mut buffer);
     let open = header.begin(&mut writer).expect("a header fits");
-    let payload = size - header.encoded_len() - TAG_LEN;
+    let payload = size - writer.position() - TAG_LEN;
     writer.zeros(payload).expect("a payload fits");
     let finished = open.finish(&mut writer, TAG_LEN).expect("a tag fits");
     (buffer, finished)

@@ -255,11 +255,6 @@ impl Connection {
         self.recovery.statistics()
     }
 
-    /// The datagram size on the path in use, in bytes of UDP payload.
-    pub const fn datagram_size(&self) -> u16 {
-        self.paths.datagram_size()
-    }
-
     /// The peer's transport parameters, once they are known and confirmed.
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
         self.peer.get()

@@ -345,13 +345,6 @@ impl<D> Endpoint<D> {
         self.slots.end()
     }
 
-    /// The extra data of the token that an accepted client presented from an earlier connection; empty if none.
-    pub fn token_extra(&self, handle: Handle) -> &[u8] {
-        self.slots
-            .get(handle)
-            .map_or(&[], |slot| slot.token_extra.as_slice())
-    }
-
     /// Writes the next datagrams into `buffer`, which has room for at least 1500 bytes: first the endpoint's own
     /// responses, then datagrams of ready connections, in turn. To be called until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
@@ -459,27 +452,20 @@ impl<D> Endpoint<D> {
         }
     }
 
-    /// A token for a client's next connection from this address, to be passed to [`Connection::send_new_token`];
-    /// `extra` is what [`Endpoint::token_extra`] will return then. `None` without a server, or if `extra` exceeds
-    /// [`EXTRA_MAX`](crate::crypto::token::EXTRA_MAX) bytes.
-    pub fn new_token(&mut self, now: Time, remote: SocketAddr, extra: &[u8]) -> Option<Vec<u8>> {
-        self.seal_token(now, remote, None, extra)
-    }
-
-    /// A token as [`Endpoint::new_token`], with parameters for the congestion control of the client's next connection (RFC
-    /// 9959). A server issues such tokens itself, where its congestion control
-    /// [uses them](lastbyte_congestion::Controller::uses_saved_path). `None` without a server.
-    pub fn token_with_path(
+    /// A token for a client's next connection from this address, to be passed to [`Connection::send_new_token`]; with `saved`,
+    /// it has parameters for the congestion control of that connection (RFC 9959). A server issues such tokens itself, where
+    /// its congestion control [uses them](lastbyte_congestion::Controller::uses_saved_path). `None` without a server.
+    pub fn new_token(
         &mut self,
         now: Time,
         remote: SocketAddr,
-        path: SavedPath,
+        saved: Option<SavedPath>,
     ) -> Option<Vec<u8>> {
-        let path = TokenPath {
-            saved: path,
+        let path = saved.map(|saved| TokenPath {
+            saved,
             connection: self.random.number(),
-        };
-        self.seal_token(now, remote, Some(path), &[])
+        });
+        self.seal_token(now, remote, path)
     }
 
     fn seal_token(
@@ -487,14 +473,11 @@ impl<D> Endpoint<D> {
         now: Time,
         remote: SocketAddr,
         path: Option<TokenPath>,
-        extra: &[u8],
     ) -> Option<Vec<u8>> {
         let server = self.server.as_ref()?;
         let nonce = self.random.bytes();
         let wall_time = self.wall_clock.read(now);
-        server
-            .tokens
-            .seal_new_token(remote, path, extra, wall_time, nonce)
+        server.tokens.seal_new_token(remote, path, wall_time, nonce)
     }
 
     /// Whether one more connection is permitted.

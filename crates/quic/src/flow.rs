@@ -29,7 +29,7 @@ pub struct SendCredit {
     /// Bytes from the start.
     limit: u64,
     /// Bytes from the start; never above `limit`.
-    used: u64,
+    pub(crate) used: u64,
     /// The limit that was reported in a `DATA_BLOCKED` frame.
     reported: Option<u64>,
 }
@@ -53,11 +53,6 @@ impl SendCredit {
     /// The limit, in bytes from the start.
     pub const fn limit(&self) -> u64 {
         self.limit
-    }
-
-    /// Bytes sent since the start.
-    pub const fn used(&self) -> u64 {
-        self.used
     }
 
     /// This many bytes were sent for the first time. Retransmitted ones do not count (§4.1).
@@ -197,9 +192,9 @@ pub struct LimitExceeded;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     /// Bytes received, by their highest offset.
-    received: u64,
+    pub(crate) received: u64,
     /// Bytes that the application has read or discarded.
-    consumed: u64,
+    pub(crate) consumed: u64,
     /// The announced limit.
     limit: u64,
     /// The difference of `limit` and `consumed` when it is sent.
@@ -292,23 +287,8 @@ impl ReceiveWindow {
         self.due = true;
     }
 
-    /// Bytes received, by their highest offset.
-    pub const fn received(&self) -> u64 {
-        self.received
-    }
-
-    /// Bytes that the application has read or discarded.
-    pub const fn consumed(&self) -> u64 {
-        self.consumed
-    }
-
     /// The last limit announced.
     pub const fn limit(&self) -> u64 {
         self.limit
-    }
-
-    /// The window size in bytes.
-    pub const fn size(&self) -> u64 {
-        self.size
     }
 }

@@ -289,20 +289,6 @@ impl Streams {
         &self.credit
     }
 
-    /// Connection-level limit of what the peer sends, for logs.
-    pub const fn window(&self) -> &ReceiveWindow {
-        &self.window
-    }
-
-    /// The states of the parts that a stream has; `None` if it is unknown or finished.
-    pub fn states(&self, id: StreamId) -> Option<(Option<SendState>, Option<ReceiveState>)> {
-        let stream = self.live.get(&id)?;
-        Some((
-            stream.send.as_deref().map(SendPart::state),
-            stream.receive.as_deref().map(ReceivePart::state),
-        ))
-    }
-
     fn send_mut(&mut self, id: StreamId) -> Option<&mut SendPart> {
         self.live.get_mut(&id)?.send.as_deref_mut()
     }

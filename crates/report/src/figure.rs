@@ -3,7 +3,7 @@
 //! A chart of a page is drawn for a screen, and its text is too small once a column of a paper has shrunk it. A [`Figure`] has
 //! the same data without a layout; [`Figure::print`] lays it out for a [`Width`], as PDF and SVG:
 //!
-//! - all text is [`TEXT_POINTS`] high at this width, within the page, and never cut: long names are broken into lines;
+//! - all text has one height at this width, within the page, and never cut: long names are broken into lines;
 //! - there is no title, which is the caption's task;
 //! - lines differ by their dashes besides their colours, so that they can be told apart in greyscale, up to eight of them;
 //! - text is outlines of the embedded font, so that the figure looks the same everywhere;
@@ -27,15 +27,12 @@ mod layout;
 pub(crate) use self::axis::{Axis, Scale};
 use crate::{
     pdf,
-    scene::{Color, Dash, PIXELS_PER_INCH, POINTS_PER_PIXEL, Scene},
+    scene::{Color, Dash, PIXELS_PER_INCH, Scene},
     svg,
 };
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// The height of text in print, in points of 1/72 inch.
-pub const TEXT_POINTS: f32 = layout::FONT * POINTS_PER_PIXEL;
 
 /// The width of a figure in print.
 ///

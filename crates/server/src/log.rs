@@ -61,11 +61,6 @@ impl LogThread {
         };
         (self.counts.read(), error)
     }
-
-    /// The current counters.
-    pub fn statistics(&self) -> LogStatistics {
-        self.counts.read()
-    }
 }
 
 fn write_all(queue: &LogQueue, mut file: Output) -> Option<io::Error> {

@@ -748,7 +748,6 @@ fn tls_configs(settings: &Settings) -> Result<TlsConfigs, StartError> {
         challenges: settings.challenges.clone(),
         ticket_keys: settings.ticket_keys.as_deref(),
         takes_zero_rtt: settings.takes_zero_rtt,
-        server_id: settings.server_id.unwrap_or(0),
         aead: settings.aead,
         key_log: settings.key_log.clone(),
         tcp_protocols: tcp_protocols(settings),

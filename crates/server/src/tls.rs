@@ -78,7 +78,6 @@ pub(crate) struct TlsSettings<'a> {
     /// The content of the file that servers share; `None` for keys of this process alone.
     pub(crate) ticket_keys: Option<&'a [u8]>,
     pub(crate) takes_zero_rtt: bool,
-    pub(crate) server_id: u64,
     pub(crate) aead: AeadProvider,
     pub(crate) key_log: Option<KeyLog>,
     /// Protocols over TCP, in order of preference.
@@ -96,8 +95,7 @@ pub(crate) fn configure(settings: TlsSettings<'_>) -> Result<TlsConfigs, String>
         challenges: settings.challenges,
     });
     let keys = Keys::new(settings.ticket_keys, settings.ticket_secret)?;
-    let mut quic_tickets =
-        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(settings.server_id);
+    let mut quic_tickets = Tickets::new(keys.quic, Arc::new(TimeOfDay));
     if settings.takes_zero_rtt {
         // Tickets with keys of this process do not open in another one, so the replay filter misses nothing. Tickets
         // with shared keys do. `Tickets::set_keys` handles keys that are shared later.

@@ -317,10 +317,7 @@ impl<C: ClientApplication> Node<C> {
         };
         let remote = node.path.remote;
         let endpoint = node.engine.endpoint();
-        match saved {
-            Some(saved) => endpoint.token_with_path(Time::ZERO, remote, saved),
-            None => endpoint.new_token(Time::ZERO, remote, &[]),
-        }
+        endpoint.new_token(Time::ZERO, remote, saved)
     }
 
     /// When the next turn is due, if nothing arrives before.

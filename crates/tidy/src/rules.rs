@@ -13,7 +13,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("link", "units"),
     ("page", "units"),
     ("json", ""),
-    ("query", "json"),
+    ("query", "json units"),
     ("udp", "units"),
     ("tidy", ""),
     ("quic", "wire congestion units"),

@@ -33,12 +33,6 @@ impl Rate {
         Self(bits)
     }
 
-    /// Creates a rate from bytes per second. Saturates.
-    #[must_use]
-    pub const fn from_bytes_per_second(bytes: u64) -> Self {
-        Self(bytes.saturating_mul(8))
-    }
-
     /// The rate in bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0

@@ -39,8 +39,8 @@ impl fmt::Display for FrameError {
 
 impl core::error::Error for FrameError {}
 
-/// A packet that cannot be decoded. Discard it and keep the connection, unless [`PacketError::transport_error`] returns
-/// a code.
+/// A packet that cannot be decoded. Discard it and keep the connection; but close it with `PROTOCOL_VIOLATION` for
+/// [`PacketErrorKind::ReservedBits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packet at byte {offset}: {kind}")]
 pub struct PacketError {
@@ -48,14 +48,4 @@ pub struct PacketError {
     pub kind: PacketErrorKind,
     /// Offset into the packet, in bytes, at which decoding stopped.
     pub offset: usize,
-}
-
-impl PacketError {
-    /// The error code with which to close the connection, or `None` if the packet is to be discarded.
-    pub const fn transport_error(&self) -> Option<TransportError> {
-        match self.kind {
-            PacketErrorKind::ReservedBits => Some(TransportError::PROTOCOL_VIOLATION),
-            _ => None,
-        }
-    }
 }

@@ -181,16 +181,6 @@ impl<'a> Frame<'a> {
         self.frame_type().is_ack_eliciting()
     }
 
-    /// See [`FrameType::counts_in_flight`].
-    pub fn counts_in_flight(&self) -> bool {
-        self.frame_type().counts_in_flight()
-    }
-
-    /// See [`FrameType::is_probing`].
-    pub fn is_probing(&self) -> bool {
-        self.frame_type().is_probing()
-    }
-
     fn as_encode(&self) -> &dyn Encode {
         match self {
             Self::Padding(frame) => frame,

@@ -12,7 +12,6 @@ mod error;
 mod id;
 mod preferred_address;
 mod remembered;
-mod reserved;
 #[cfg(test)]
 mod tests;
 mod version_information;
@@ -21,7 +20,6 @@ pub use authentication::HandshakeConnectionIds;
 pub use error::{TransportParameterError, TransportParameterErrorKind};
 pub use id::ParameterId;
 pub use preferred_address::PreferredAddress;
-pub use reserved::ReservedParameter;
 pub use version_information::VersionInformation;
 
 use alloc::boxed::Box;
@@ -80,8 +78,6 @@ pub struct TransportParameters {
     /// The minimum delay in microseconds by which the sender can delay acknowledgments. If absent, the peer must send
     /// neither `ACK_FREQUENCY` nor `IMMEDIATE_ACK` frames (draft-ietf-quic-ack-frequency §3).
     pub min_ack_delay_us: Option<VarInt>,
-    /// A reserved parameter to send. Always `None` after decoding, because received reserved parameters are ignored.
-    pub reserved: Option<Box<ReservedParameter>>,
 }
 
 impl TransportParameters {
@@ -156,7 +152,6 @@ impl Default for TransportParameters {
             version_information: None,
             grease_quic_bit: false,
             min_ack_delay_us: None,
-            reserved: None,
         }
     }
 }

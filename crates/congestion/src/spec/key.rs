@@ -1,9 +1,6 @@
 //! The keys of a spec: one table for parsing, help and error messages.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
+use alloc::string::{String, ToString};
 
 use super::{
     Registry, Value,
@@ -256,12 +253,6 @@ impl Key {
             ValueType::Number(..) => "X".to_string(),
             ValueType::Switch => "on|off".to_string(),
         }
-    }
-
-    /// A line of help: `initial-window=SIZE  the window at the start …`.
-    pub fn help(&self) -> String {
-        let usage = format!("{}={}", self.name, self.value());
-        format!("{usage:<34} {}", self.summary)
     }
 
     /// Parses a value; the error says what is valid.

@@ -80,11 +80,6 @@ impl OwnStreams {
         FrameHeader::put(frame_type, payload.len() as u64, &mut self.outbox);
         self.outbox.extend_from_slice(payload);
     }
-
-    /// Bytes pending on the control stream.
-    pub(super) const fn control_waiting(&self) -> usize {
-        self.outbox.len()
-    }
 }
 
 /// The settings that an end announces, and the payload of their frame.

@@ -105,11 +105,6 @@ impl Decoder {
         }
     }
 
-    /// The number of insertions.
-    pub const fn insert_count(&self) -> u64 {
-        self.table.inserted()
-    }
-
     /// Frees memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.table.release_memory();

@@ -48,7 +48,7 @@ struct Section {
 /// The encoder of one direction.
 #[derive(Debug)]
 pub struct Encoder {
-    table: Table,
+    pub(super) table: Table,
     /// The part of the peer's table that we use.
     capacity_wanted: u64,
     blocked_wanted: u64,
@@ -57,7 +57,7 @@ pub struct Encoder {
     /// Maximum number of blocked streams.
     blocked_max: u64,
     /// The Known Received Count (§2.1.4).
-    known_received: u64,
+    pub(super) known_received: u64,
     outstanding: VecDeque<Section>,
     /// By the hash of a field, and of a name: one more than the index of an entry that may match. Empty until there is
     /// an entry.
@@ -138,16 +138,6 @@ impl Encoder {
             self.table.set_capacity(capacity);
             integer::put(&mut self.instructions, 0x20, 5, capacity);
         }
-    }
-
-    /// The number of insertions.
-    pub const fn insert_count(&self) -> u64 {
-        self.table.inserted()
-    }
-
-    /// The Known Received Count.
-    pub const fn known_received(&self) -> u64 {
-        self.known_received
     }
 
     /// Pending data of the encoder stream (§4.3), to be sent before or with the section: remove it from the front as it

@@ -212,7 +212,7 @@ proptest! {
         world.decoder_stream_arrives(usize::MAX);
         prop_assert!(world.waiting.is_empty());
         prop_assert_eq!(world.decoded + cancelled, encoded);
-        prop_assert_eq!(world.encoder.known_received(), world.encoder.insert_count());
+        prop_assert_eq!(world.encoder.known_received, world.encoder.table.inserted());
     }
 
     #[test]

@@ -13,11 +13,9 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
+use crate::raw::priority_update;
+
 const NOW: Time = Time::from_nanos(1);
-const URGENCY_5: lastbyte_http3::Priority = lastbyte_http3::Priority {
-    urgency: 5,
-    is_incremental: true,
-};
 
 /// One stream at one end.
 #[derive(Default)]
@@ -286,7 +284,11 @@ fn frames_are_reported_to_a_transport_that_is_traced() {
     let asked = http3
         .request(transport, &request, Body::Empty)
         .expect("permitted");
-    http3.prioritise(transport, asked, URGENCY_5);
+    assert_eq!(asked.get(), 12);
+    let control = StreamId::new(Side::Client, Direction::Unidirectional, 0).expect("the first");
+    transport
+        .write(control, &priority_update(12, "u=5, i"))
+        .expect("open");
     pair.run(b"hello");
     let (http3, transport) = &mut pair.server;
     http3.shut_down(transport, NOW);
@@ -301,8 +303,6 @@ fn frames_are_reported_to_a_transport_that_is_traced() {
         settings("<3"),
         reserved("<3"),
         r#">12 headers 18 [] Some((":method", "GET"))"#.to_owned(),
-        r#">2 priority_update 7 [("stream_id", 12)] Some(("priority_field_value", "u=5, i"))"#
-            .to_owned(),
         r#"<12 headers 4 [] Some((":status", "200"))"#.to_owned(),
         "<12 data 5 [] None".to_owned(),
         r#"<3 goaway 8 [("id", 4611686018427387900)] None"#.to_owned(),

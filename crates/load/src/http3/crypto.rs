@@ -10,9 +10,9 @@ use crate::{mix::Handshake, sessions::Sessions, thread_state::ThreadState};
 
 /// The TLS configuration of each handshake.
 pub(super) struct Crypto {
-    full: Arc<dyn ClientCrypto>,
-    resumed: Arc<dyn ClientCrypto>,
-    zero_rtt: Arc<dyn ClientCrypto>,
+    pub(super) full: Arc<dyn ClientCrypto>,
+    pub(super) resumed: Arc<dyn ClientCrypto>,
+    pub(super) zero_rtt: Arc<dyn ClientCrypto>,
 }
 
 impl Crypto {
@@ -30,16 +30,6 @@ impl Crypto {
             resumed: tls.quic(resumption(Handshake::Resumed), false)?,
             zero_rtt: tls.quic(resumption(Handshake::ZeroRtt), true)?,
         })
-    }
-
-    /// The same for each handshake.
-    #[cfg(test)]
-    pub(super) fn of_all(crypto: Arc<dyn ClientCrypto>) -> Self {
-        Self {
-            full: Arc::clone(&crypto),
-            resumed: Arc::clone(&crypto),
-            zero_rtt: crypto,
-        }
     }
 
     pub(super) fn of(&self, handshake: Handshake) -> Arc<dyn ClientCrypto> {

@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::fmt::Write as _;
 
+use lastbyte_units::{date_of_days, days_of_date};
+
 const DAY: i128 = 86_400;
 const BILLION: i128 = 1_000_000_000;
 
@@ -77,7 +79,7 @@ impl Time {
     }
 
     pub(crate) fn from_civil(civil: &Civil, nanoseconds: i128) -> Time {
-        let days = days_from_civil(civil.year, civil.month, civil.day);
+        let days = days_of_date(civil.year, civil.month, civil.day);
         let seconds = i128::from(days) * DAY
             + i128::from(civil.hour) * 3600
             + i128::from(civil.minute) * 60
@@ -136,7 +138,7 @@ impl Time {
     pub(crate) fn civil(&self) -> Civil {
         let seconds = self.seconds() + i64::from(self.offset());
         let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        let (year, month, day) = civil_from_days(days);
+        let (year, month, day) = date_of_days(days);
         Civil {
             year,
             month,
@@ -145,7 +147,7 @@ impl Time {
             minute: rest / 60 % 60,
             second: rest % 60,
             weekday: (days + 4).rem_euclid(7),
-            yearday: days - days_from_civil(year, 1, 1) + 1,
+            yearday: days - days_of_date(year, 1, 1) + 1,
         }
     }
 
@@ -215,25 +217,4 @@ fn exact_billionths(fraction: f64) -> (i128, bool) {
         return (0, false);
     }
     (product >> shift, product & ((1 << shift) - 1) == 0)
-}
-
-/// Days since the epoch, by the proleptic Gregorian calendar.
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }

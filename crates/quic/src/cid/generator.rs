@@ -39,25 +39,7 @@ pub trait ConnectionIds: fmt::Debug + Send {
 /// IDs of random bytes, which carry no information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomIds {
-    len: usize,
-}
-
-impl RandomIds {
-    /// IDs of this many bytes; `None` for more than 20. Fewer than 4 count as 0, as IDs so short would soon repeat.
-    /// Only a client can use empty IDs (RFC 9000 §5.1).
-    pub const fn new(len: usize) -> Option<Self> {
-        match len {
-            0..4 => Some(Self { len: 0 }),
-            4..=ConnectionId::MAX_LEN => Some(Self { len }),
-            _ => None,
-        }
-    }
-
-    /// Empty IDs, for clients: their connections are distinguished by addresses alone.
-    #[must_use]
-    pub const fn empty() -> Self {
-        Self { len: 0 }
-    }
+    pub(crate) len: usize,
 }
 
 impl Default for RandomIds {

@@ -125,21 +125,6 @@ impl PeerIds {
         self.changes
     }
 
-    /// Whether a datagram with this end is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
-    pub fn is_reset_token(&self, token: &StatelessResetToken) -> bool {
-        // Compares with all tokens: the time must not reveal which one matched.
-        let matching = self
-            .all()
-            .filter(|known| known.reset_token.is_some_and(|known| known == *token))
-            .count();
-        matching > 0
-    }
-
-    /// Number of spare IDs.
-    pub fn spare_count(&self) -> usize {
-        self.spare.len()
-    }
-
     /// A `NEW_CONNECTION_ID` frame was received. Returns the ID to use from now on, if the peer retires the one in use.
     ///
     /// # Errors

@@ -111,13 +111,6 @@ impl Decoded {
     pub fn server_id(&self) -> &[u8] {
         self.plaintext.get(..self.server_id_len).unwrap_or_default()
     }
-
-    /// The nonce.
-    pub fn nonce(&self) -> &[u8] {
-        self.plaintext
-            .get(self.server_id_len..self.len)
-            .unwrap_or_default()
-    }
 }
 
 impl QuicLb {

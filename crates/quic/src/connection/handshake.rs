@@ -383,13 +383,6 @@ impl Handshake {
             self.zero_rtt = None;
         }
     }
-
-    /// Behaves as if neither `HANDSHAKE_DONE` nor an acknowledgment of a Handshake packet had been received.
-    #[cfg(test)]
-    pub(super) const fn unconfirm(&mut self) {
-        self.stage = Stage::Complete;
-        self.is_peer_ahead = false;
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) struct Sender {
     probes: PerSpace<u8>,
     release_at: Option<Time>,
     /// The packet number of the Application space to skip.
-    skip_at: u64,
+    pub(super) skip_at: u64,
     /// Consecutive packets sent that are not ack-eliciting.
     not_ack_eliciting: PerSpace<u8>,
     /// The receipts of the packet being built.
@@ -123,12 +123,6 @@ impl Sender {
         recovery.skip_number(now, Space::Application);
         self.skip_at = next + SKIP_MIN + random.number() % SKIP_SPREAD;
         true
-    }
-
-    /// The next number at which [`Sender::skip_if_due`] skips one.
-    #[cfg(test)]
-    pub(super) const fn set_skip_at(&mut self, number: u64) {
-        self.skip_at = number;
     }
 
     /// Whether the next packet of the space must be ack-eliciting (RFC 9000 §13.2.4): a peer that receives only

@@ -33,7 +33,7 @@
 //! - *No replay filter accepts a `ClientHello` with 0-RTT twice*, and so no process does, as its connections share one.
 //! - *Not guaranteed: that other servers do not accept it too.* Each server of a fleet accepts the same `ClientHello`
 //!   once ([`ZeroRtt::AnyServer`]). Requests in 0-RTT must therefore be safe to replay: in HTTP, safe methods only (RFC
-//!   8470 §4), which the layer above must enforce. With [`ZeroRtt::ThisServer`] only the issuer accepts it.
+//!   8470 §4), which the layer above must enforce.
 //! - *Forward secrecy* of 0-RTT data, and only of that, depends on the ticket key: with the key, recorded 0-RTT data can
 //!   be decrypted (RFC 8446 §8). Keys should therefore be rotated and deleted.
 //! - *A chain of resumptions is not limited*: each new ticket is valid for the whole lifetime. A client's certificate
@@ -85,7 +85,6 @@ pub struct Tickets {
     keys: RwLock<TicketKeys>,
     clock: Arc<dyn WallClock>,
     zero_rtt: ZeroRtt,
-    server_id: u64,
 }
 
 /// Whether a server takes 0-RTT, and which.
@@ -98,8 +97,6 @@ pub enum ZeroRtt {
     Off,
     /// With a ticket of any server that shares the keys. Each of them accepts the same `ClientHello` once.
     AnyServer(Arc<ReplayFilter>),
-    /// Only with a ticket of this server, by [`Tickets::with_server_id`].
-    ThisServer(Arc<ReplayFilter>),
 }
 
 /// Why a server refused the 0-RTT of a session that it resumed.
@@ -107,8 +104,6 @@ pub enum ZeroRtt {
 pub enum Refusal {
     /// It accepts none.
     Off,
-    /// The ticket was issued by another server.
-    OtherServer,
     /// A limit in its transport parameters is lower than when the ticket was issued (RFC 9000 §7.4.1), or the former
     /// ones are not known.
     Reduced,
@@ -124,9 +119,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them, in their order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Off,
-        Self::OtherServer,
         Self::Reduced,
         Self::Replayed,
         Self::RegisterFull,
@@ -138,7 +132,6 @@ impl Refusal {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
-            Self::OtherServer => "other_server",
             Self::Reduced => "reduced_limits",
             Self::Replayed => "replayed",
             Self::RegisterFull => "filter_full",
@@ -154,8 +147,6 @@ impl Refusal {
 pub struct ResumedTicket {
     /// When it was issued, in whole seconds.
     pub issued: WallTime,
-    /// Which server issued it.
-    pub server_id: u64,
     /// Why 0-RTT was refused. `None`: not by this module, but perhaps by the TLS library.
     pub refusal: Option<Refusal>,
 }
@@ -168,7 +159,6 @@ impl Tickets {
             keys: RwLock::new(keys),
             clock,
             zero_rtt: ZeroRtt::Off,
-            server_id: 0,
         }
     }
 
@@ -178,19 +168,12 @@ impl Tickets {
         Self { zero_rtt, ..self }
     }
 
-    /// Sets the number of this server, which its tickets contain. Default: 0.
-    #[must_use]
-    pub fn with_server_id(self, server_id: u64) -> Self {
-        Self { server_id, ..self }
-    }
-
     /// Replaces the keys, in all connections. If one of them was not held before, 0-RTT is refused for
     /// [`replay_filter::DEPTH`], as after a start: another process may have held it, such as the previous one, and what
     /// that accepted is not known here (RFC 8446 §8.2).
     pub fn set_keys(&self, keys: TicketKeys) {
         let mut held = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        if let ZeroRtt::AnyServer(replay_filter) | ZeroRtt::ThisServer(replay_filter) =
-            &self.zero_rtt
+        if let ZeroRtt::AnyServer(replay_filter) = &self.zero_rtt
             && !held.hold_all_of(&keys)
         {
             replay_filter.on_foreign_keys(self.clock.now());
@@ -219,7 +202,6 @@ impl fmt::Debug for Tickets {
         f.debug_struct("Tickets")
             .field("keys", &self.keys())
             .field("zero_rtt", &self.zero_rtt)
-            .field("server_id", &self.server_id)
             .finish_non_exhaustive()
     }
 }

@@ -17,7 +17,6 @@
 //! | 1 + n | address |
 //! | 2 + n | of Retry only: original destination and retry source connection ID, each after its length |
 //! | 8 + 8 + 8 | of a saved path only: window in bytes, RTT in microseconds (RFC 9959 §3.1), identity of the connection |
-//! | n | extra data, to the end |
 //! | 16 | tag |
 //!
 //! # Decisions
@@ -45,13 +44,10 @@ mod tests;
 
 /// Maximum size of an address in bytes: 16 of IPv6 and 2 of the port.
 pub const ADDRESS_MAX: usize = 18;
-/// Maximum size of extra data in bytes.
-pub const EXTRA_MAX: usize = 64;
 /// The overhead of a token besides kind, time and fields.
 pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
 /// The longest token: a longer one is invalid.
-pub const TOKEN_MAX: usize =
-    OVERHEAD + 1 + 8 + 1 + ADDRESS_MAX + 2 * (1 + ConnectionId::MAX_LEN) + EXTRA_MAX;
+pub const TOKEN_MAX: usize = OVERHEAD + 1 + 8 + 1 + ADDRESS_MAX + 2 * (1 + ConnectionId::MAX_LEN);
 /// Maximum lead of another server's clock.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(10);
 
@@ -66,8 +62,6 @@ pub struct Token {
     pub issued: WallTime,
     /// What congestion control measured of the path (RFC 9959). Only in [`TokenKind::NewToken`].
     pub path: Option<TokenPath>,
-    /// Extra data of the server, at most [`EXTRA_MAX`] bytes, such as a window (RFC 9000 §8.1.3).
-    pub extra: Vec<u8>,
 }
 
 /// What congestion control measured of a path, in a token.
@@ -172,9 +166,9 @@ pub enum TokenError {
     OtherAddress(TokenKind),
 }
 
-/// A token cannot be created: the address or the extra data are too long.
+/// A token cannot be created: the address is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the address or the extra data of the token are too long")]
+#[error("the address of the token is too long")]
 pub struct TokenTooLong;
 
 /// A key that seals tokens, and its identity.
@@ -229,12 +223,6 @@ pub struct TokenKeys {
 }
 
 impl TokenKeys {
-    /// The newest key, and older ones whose tokens are still accepted.
-    #[must_use]
-    pub const fn new(first: TokenKey, others: Vec<TokenKey>) -> Self {
-        Self { first, others }
-    }
-
     /// The keys derived from these secrets, the newest first, such as the secrets of ticket keys: servers that share
     /// those accept each other's tokens, and a server accepts its own after a restart. Secrets are random. `None` if
     /// there is no secret.
@@ -253,14 +241,14 @@ impl TokenKeys {
     ///
     /// # Errors
     ///
-    /// Returns [`TokenTooLong`] if the address or the extra data are too long.
+    /// Returns [`TokenTooLong`] if the address is too long.
     pub fn seal(
         &self,
         token: &Token,
         address: &[u8],
         nonce: [u8; NONCE_LEN],
     ) -> Result<Vec<u8>, TokenTooLong> {
-        if address.len() > ADDRESS_MAX || token.extra.len() > EXTRA_MAX {
+        if address.len() > ADDRESS_MAX {
             return Err(TokenTooLong);
         }
         let mut buffer = [0; TOKEN_MAX];
@@ -353,7 +341,7 @@ fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), 
         writer.bytes(&rtt.to_be_bytes())?;
         writer.bytes(&path.connection.to_be_bytes())?;
     }
-    writer.bytes(&token.extra)
+    Ok(())
 }
 
 /// What we sealed ourselves decodes; but a later version of this program may have sealed it.
@@ -392,7 +380,6 @@ fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
         kind,
         issued: WallTime::from_unix(Duration::from_millis(issued)),
         path,
-        extra: reader.take_rest().to_vec(),
     };
     Ok((token, address))
 }

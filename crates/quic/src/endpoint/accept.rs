@@ -134,7 +134,7 @@ impl<D> Endpoint<D> {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
             }
         }
-        self.accept(now, path, &initial, proof, make)
+        self.accept(now, path, &initial, &proof, make)
     }
 
     /// Parses the header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT
@@ -303,7 +303,7 @@ impl<D> Endpoint<D> {
         now: Time,
         path: &NetworkPath,
         initial: &Initial,
-        proof: Proof,
+        proof: &Proof,
         make: impl FnOnce(Handle, &mut Connection) -> D,
     ) -> Route {
         let Some(server) = &self.server else {
@@ -317,18 +317,14 @@ impl<D> Endpoint<D> {
             return DropReason::NotAuthentic.into();
         }
         let mut saved_path = None;
-        let (retry, token_extra, is_validated) = match proof {
-            Proof::Retry(ids) => (Some(ids), Vec::new(), true),
+        let (retry, is_validated) = match proof {
+            Proof::Retry(ids) => (Some(*ids), true),
             // Not earlier: a packet that cannot be opened consumes no token.
-            Proof::Earlier {
-                path,
-                extra,
-                is_validated,
-            } if self.spend(initial.token()) => {
+            Proof::Earlier { path, is_validated } if self.spend(initial.token()) => {
                 saved_path = path.and_then(|path| self.spend_path(&path));
-                (None, extra, is_validated)
+                (None, *is_validated)
             }
-            _ => (None, Vec::new(), false),
+            _ => (None, false),
         };
         let (local_id, ids) = self.new_ids();
         let start = ServerStart {
@@ -374,7 +370,6 @@ impl<D> Endpoint<D> {
         let handle = self.add(connection, Side::Server, handshake, make);
         if let Some(slot) = self.slots.get_mut(handle) {
             self.demux.open(handle, &mut slot.routes, route);
-            slot.token_extra = token_extra;
         }
         Route::Accepted(handle)
     }

@@ -42,11 +42,9 @@ use crate::{
 pub(super) enum Proof {
     /// No valid token.
     None,
-    /// The client validated this address in an earlier connection; with its path measurements, unless they are too old,
-    /// and the server's extra data.
+    /// The client validated this address in an earlier connection; with its path measurements, unless they are too old.
     Earlier {
         path: Option<TokenPath>,
-        extra: Vec<u8>,
         /// Whether the address is the client's. In packets of a load balancer it is the balancer's.
         is_validated: bool,
     },
@@ -183,18 +181,13 @@ impl fmt::Debug for TokenStore {
 
 /// The server's tokens.
 pub(super) struct Tokens {
-    store: Arc<TokenStore>,
+    pub(super) store: Arc<TokenStore>,
     lifetimes: Lifetimes,
 }
 
 impl Tokens {
     pub(super) const fn new(store: Arc<TokenStore>, lifetimes: Lifetimes) -> Self {
         Self { store, lifetimes }
-    }
-
-    #[cfg(test)]
-    pub(super) fn store(&self) -> &TokenStore {
-        &self.store
     }
 
     /// Checks the token of an Initial packet to `destination`, without using it up.
@@ -244,7 +237,6 @@ impl Tokens {
                 kind: TokenKind::NewToken,
                 issued,
                 path,
-                extra,
             }) => {
                 if self.store.used().contains(token) {
                     Proof::Replayed
@@ -253,7 +245,6 @@ impl Tokens {
                     let path = path.filter(|_| is_recent);
                     Proof::Earlier {
                         path,
-                        extra,
                         is_validated: !self.store.is_balancer(remote),
                     }
                 }
@@ -298,7 +289,6 @@ impl Tokens {
             },
             issued: now,
             path: None,
-            extra: Vec::new(),
         };
         self.store
             .keys()
@@ -306,12 +296,11 @@ impl Tokens {
             .ok()
     }
 
-    /// Creates a token for a later connection. `None` if `extra` is too long.
+    /// Creates a token for a later connection. `None` if that fails, which does not happen.
     pub(super) fn seal_new_token(
         &self,
         remote: SocketAddr,
         path: Option<TokenPath>,
-        extra: &[u8],
         now: WallTime,
         nonce: [u8; 12],
     ) -> Option<Vec<u8>> {
@@ -319,7 +308,6 @@ impl Tokens {
             kind: TokenKind::NewToken,
             issued: now,
             path,
-            extra: extra.to_vec(),
         };
         let address = address_bytes(remote);
         self.store.keys().seal(&token, ip_of(&address), nonce).ok()

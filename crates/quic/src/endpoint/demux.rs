@@ -127,18 +127,11 @@ pub(super) struct Demux {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     ids: Vec<ConnectionId>,
-    initial: Option<InitialRoute>,
+    pub(super) initial: Option<InitialRoute>,
     paths: Vec<PathKey>,
     resets: Vec<ResetKey>,
     /// The connection's IDs and path when this was written.
     known: Option<(u64, NetworkPath)>,
-}
-
-#[cfg(test)]
-impl Routes {
-    pub(super) const fn initial(&self) -> Option<InitialRoute> {
-        self.initial
-    }
 }
 
 impl Demux {

@@ -16,7 +16,7 @@ use super::demux::InitialRoute;
 /// Buffered datagrams, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct EarlyDatagrams {
-    waiting: VecDeque<(InitialRoute, Vec<u8>)>,
+    pub(super) waiting: VecDeque<(InitialRoute, Vec<u8>)>,
 }
 
 impl EarlyDatagrams {
@@ -51,10 +51,5 @@ impl EarlyDatagrams {
             !is_of_client
         });
         taken
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
     }
 }

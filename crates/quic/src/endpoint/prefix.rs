@@ -20,7 +20,7 @@ impl Key for AddressPrefix {
 
 /// Connections by prefix.
 pub(super) struct Prefixes {
-    counts: Table<AddressPrefix, usize>,
+    pub(super) counts: Table<AddressPrefix, usize>,
     shares: FairShare,
 }
 
@@ -60,10 +60,5 @@ impl Prefixes {
         {
             *count -= 1;
         }
-    }
-
-    #[cfg(test)]
-    pub(super) const fn len(&self) -> usize {
-        self.counts.len()
     }
 }

@@ -35,8 +35,6 @@ pub(super) struct Slot<D> {
     pub(super) handshake: Option<Handshake>,
     /// The client's address when the handshake was completed.
     established: Option<AddressPrefix>,
-    /// The extra data of the token of an earlier connection.
-    pub(super) token_extra: Vec<u8>,
     /// Whether the client has yet to receive a token for its next connection.
     owes_token: bool,
     /// Of a server's connection that saves its path: [`TokenPath::connection`].
@@ -125,7 +123,6 @@ impl<D> Endpoint<D> {
             is_touched: false,
             handshake: Some(handshake),
             established: None,
-            token_extra: Vec::new(),
             owes_token: side == Side::Server,
             path_identity: None,
         };
@@ -176,7 +173,6 @@ impl<D> Endpoint<D> {
             datagram,
         );
         let content = mem::replace(&mut slot.content, Content::Closing(Box::new(closing)));
-        slot.token_extra = Vec::new();
         if mem::take(&mut slot.is_touched) {
             self.touched.retain(|touched| *touched != handle);
         }
@@ -260,7 +256,7 @@ impl<D> Endpoint<D> {
         let remote = self.peek(handle).map(|peer| peer.network().remote);
         if is_wanted
             && let Some(remote) = remote
-            && let Some(token) = self.seal_token(now, remote, path, &[])
+            && let Some(token) = self.seal_token(now, remote, path)
             && let Some(connection) = self.connection(handle)
         {
             connection.send_new_token(token);

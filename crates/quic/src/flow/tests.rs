@@ -41,7 +41,7 @@ fn rfc9000_4_1_data_beyond_the_limit_is_an_error() {
     let mut window = window(100, 100);
     assert_eq!(window.on_received(100, at(0)), Ok(()));
     assert_eq!(window.on_received(1, at(0)), Err(LimitExceeded));
-    assert_eq!(window.received(), 100);
+    assert_eq!(window.received, 100);
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn limit_is_due_at_half_the_window() {
 fn window_doubles_when_half_is_consumed_within_two_round_trips() {
     let mut window = window(100, 350);
     for (now, size) in [(79, 200), (158, 350), (200, 350)] {
-        let half = window.size() / 2;
+        let half = window.size / 2;
         window.on_received(half, at(0)).expect("within the limits");
         assert!(window.on_consumed(half, at(now), RTT));
-        assert_eq!(window.size(), size, "at {now} ms");
+        assert_eq!(window.size, size, "at {now} ms");
         window.on_limit_sent();
     }
 }
@@ -81,7 +81,7 @@ fn window_stays_when_the_application_is_slow() {
         assert!(window.on_consumed(50, at(now), RTT));
         window.on_limit_sent();
     }
-    assert_eq!(window.size(), 100);
+    assert_eq!(window.size, 100);
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn the_windows_of_100_connections_exceed_their_initial_sizes_by_no_more_than_the
         .collect();
     for (window, share) in &mut windows {
         for _ in 0..10 {
-            let room = window.limit() - window.received();
+            let room = window.limit() - window.received;
             window.on_received(room, at(0)).expect("within the limits");
             window.on_consumed_within(room, at(1), RTT, |growth| share.take(growth));
             window.on_limit_sent();
         }
     }
-    let sizes = windows.iter().map(|(window, _)| window.size());
+    let sizes = windows.iter().map(|(window, _)| window.size);
     let beyond: u64 = sizes.clone().map(|size| size - (1 << 20)).sum();
     assert_eq!(beyond, budget.used());
     assert!(beyond <= 64 << 20);

@@ -698,16 +698,6 @@ impl SentPackets {
         forgotten
     }
 
-    /// Room for this many packets, skipped numbers and receipts is allocated.
-    #[cfg(test)]
-    pub(crate) fn memory(&self) -> usize {
-        self.slots.capacity()
-            + self.skipped.capacity()
-            + self.ranges.capacity()
-            + self.rest.capacity()
-            + self.receipts.capacity()
-    }
-
     /// Frees memory that is not in use.
     pub fn release_memory(&mut self) {
         self.slots.shrink_to_fit();

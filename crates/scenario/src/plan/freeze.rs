@@ -11,6 +11,8 @@
 
 use core::{fmt, str::FromStr};
 
+use lastbyte_units::{date_of_days, days_of_date};
+
 use crate::setting::SettingError;
 
 const MINUTE_MS: u64 = 60_000;
@@ -92,30 +94,11 @@ fn day(text: &str) -> Option<u64> {
     let mut parts = text.splitn(3, '-');
     let mut part = |length| parts.next().and_then(|part| digits(part, length));
     let (year, month, day) = (part(4)?, part(2)?, part(2)?);
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let lengths = [
-        31,
-        if is_leap { 29 } else { 28 },
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
-    let before = lengths.get(..usize::try_from(month.checked_sub(1)?).ok()?)?;
-    let length = *lengths.get(before.len())?;
-    if year < 1970 || !(1..=length).contains(&day) {
-        return None;
-    }
-    let whole_years = year - 1;
-    let leap_days = whole_years / 4 - whole_years / 100 + whole_years / 400
-        - (1969 / 4 - 1969 / 100 + 1969 / 400);
-    Some((year - 1970) * 365 + leap_days + before.iter().sum::<u64>() + day - 1)
+    let date = [year, month, day].map(u64::cast_signed);
+    let days = days_of_date(date[0], date[1], date[2]);
+    // A day that the month lacks is one of the next month.
+    let is_valid = year >= 1970 && <[i64; 3]>::from(date_of_days(days)) == date;
+    is_valid.then_some(days.cast_unsigned())
 }
 
 /// The minute of the week of a day and time: `Fri 16:00`.

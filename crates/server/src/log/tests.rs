@@ -60,9 +60,9 @@ fn a_log_renamed_by_another_process_is_reopened_under_its_name() {
     let path = directory.0.join("log");
     let (writer, thread) = start(&path, &LogSettings::default()).expect("a file");
     let write = |line: &str| {
-        let before = thread.statistics().written;
+        let before = thread.counts.read().written;
         writer.write(line.into());
-        while thread.statistics().written == before {
+        while thread.counts.read().written == before {
             thread::yield_now();
         }
     };
@@ -120,9 +120,9 @@ fn a_stalled_disk_keeps_at_most_16_mib() {
     let line = |number: u32| format!("{number:0LEN$}").into_boxed_str().into_string();
     let mut kept = Vec::new();
     for number in 0..4000 {
-        let before = thread.statistics().dropped;
+        let before = thread.counts.read().dropped;
         writer.write(line(number));
-        if thread.statistics().dropped == before {
+        if thread.counts.read().dropped == before {
             kept.push(number);
         }
     }
@@ -150,7 +150,7 @@ fn lines_of_any_length_pass_a_queue_that_is_read() {
     // Twice what the queue holds; each line is written before the next.
     for count in 1..=32 {
         writer.write("x".repeat(1 << 20));
-        while thread.statistics().written < count {
+        while thread.counts.read().written < count {
             thread::yield_now();
         }
     }

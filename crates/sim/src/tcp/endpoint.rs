@@ -32,7 +32,7 @@ pub struct Endpoint {
     recent: Option<Time>,
     /// All bytes below were acknowledged with the latest segment sent.
     acked: u64,
-    statistics: Statistics,
+    pub(super) statistics: Statistics,
 }
 
 /// The states of RFC 9293 §3.3.2, without those of closing.
@@ -133,11 +133,6 @@ impl Endpoint {
 
     const fn flights_done(&self) -> usize {
         self.flights as usize + self.incoming.progress().flights as usize
-    }
-
-    /// Counters of sent segments.
-    pub const fn statistics(&self) -> &Statistics {
-        &self.statistics
     }
 
     // ---- sending --------------------------------------------------------------------------------------------------

@@ -139,11 +139,7 @@ fn the_same_seed_gives_the_same_segments() {
     let run = |seed| {
         let mut world = World::new(&Config::default(), &path(10_000_000, 40, 50, 0.02), seed);
         let time = world.fetch(1_000_000);
-        (
-            time,
-            *world.ends[0].statistics(),
-            *world.ends[1].statistics(),
-        )
+        (time, world.ends[0].statistics, world.ends[1].statistics)
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1).0, run(2).0);
@@ -160,7 +156,7 @@ fn a_lost_last_segment_is_repaired_by_a_probe_and_not_a_timeout() {
     };
     let mut world = World::new(&config, &path, 1);
     let time = world.fetch(14_480);
-    let statistics = world.ends[1].statistics();
+    let statistics = world.ends[1].statistics;
     assert_eq!(
         (
             statistics.tail_loss_probes,
@@ -182,7 +178,7 @@ fn a_loss_in_the_middle_holds_back_what_follows_for_a_round_trip() {
     };
     let mut world = World::new(&config, &path, 1);
     let time = world.fetch(14_480);
-    let statistics = world.ends[1].statistics();
+    let statistics = world.ends[1].statistics;
     assert_eq!(
         (statistics.segments_lost, statistics.bytes_retransmitted),
         (1, 1448)

@@ -11,7 +11,7 @@ fn nothing_overflows_or_divides_by_zero() {
         Duration::from_nanos(u64::MAX)
     );
     assert_eq!(
-        Rate::from_bytes_per_second(u64::MAX).bytes_in(Duration::MAX),
+        Rate::from_bits_per_second(u64::MAX).bytes_in(Duration::MAX),
         u64::MAX
     );
 }

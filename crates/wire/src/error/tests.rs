@@ -30,13 +30,3 @@ fn errors_name_the_frame_and_the_offset() {
         "packet at byte 5: unknown version 0x1a2a3a4a"
     );
 }
-
-#[test]
-fn only_errors_of_authenticated_packets_close_the_connection() {
-    let error = |kind| PacketError { kind, offset: 0 };
-    assert_eq!(
-        error(PacketErrorKind::ReservedBits).transport_error(),
-        Some(TransportError::PROTOCOL_VIOLATION)
-    );
-    assert_eq!(error(PacketErrorKind::FixedBit).transport_error(), None);
-}

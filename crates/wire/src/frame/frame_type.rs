@@ -24,32 +24,28 @@ struct Row {
     /// The packet types that permit the frame, one bit each: see [`packet_bit`].
     packets: u8,
     ack_eliciting: bool,
-    counts_in_flight: bool,
-    probing: bool,
-    flow_controlled: bool,
     server_only: bool,
 }
 
-/// RFC 9000 Table 3 in its own notation: packet types as `IH01`, and the specifications `N` (not ack-eliciting), `C`
-/// (does not count in flight), `P` (probing), `F` (flow controlled). `S` is an addition: only a server may send the
-/// frame (§19.7, §19.20).
+/// RFC 9000 Table 3 in its own notation: packet types as `IH01`, and the specification `N` (not ack-eliciting). `S` is an
+/// addition: only a server may send the frame (§19.7, §19.20).
 static TABLE: [Row; 0x20] = [
-    row("PADDING", "IH01", "NP"),
+    row("PADDING", "IH01", "N"),
     row("PING", "IH01", ""),
-    row("ACK", "IH_1", "NC"),
-    row("ACK_ECN", "IH_1", "NC"),
+    row("ACK", "IH_1", "N"),
+    row("ACK_ECN", "IH_1", "N"),
     row("RESET_STREAM", "__01", ""),
     row("STOP_SENDING", "__01", ""),
     row("CRYPTO", "IH_1", ""),
     row("NEW_TOKEN", "___1", "S"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
-    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
+    row("STREAM", "__01", ""),
     row("MAX_DATA", "__01", ""),
     row("MAX_STREAM_DATA", "__01", ""),
     row("MAX_STREAMS", "__01", ""),
@@ -58,10 +54,10 @@ static TABLE: [Row; 0x20] = [
     row("STREAM_DATA_BLOCKED", "__01", ""),
     row("STREAMS_BLOCKED", "__01", ""),
     row("STREAMS_BLOCKED", "__01", ""),
-    row("NEW_CONNECTION_ID", "__01", "P"),
+    row("NEW_CONNECTION_ID", "__01", ""),
     row("RETIRE_CONNECTION_ID", "__01", ""),
-    row("PATH_CHALLENGE", "__01", "P"),
-    row("PATH_RESPONSE", "___1", "P"),
+    row("PATH_CHALLENGE", "__01", ""),
+    row("PATH_RESPONSE", "___1", ""),
     // `ih` in the RFC: Initial and Handshake packets permit only the close of type 0x1c (§12.5).
     row("CONNECTION_CLOSE", "IH01", "N"),
     row("APPLICATION_CLOSE", "__01", "N"),
@@ -92,9 +88,6 @@ const fn row(name: &'static str, packets: &str, marks: &str) -> Row {
         name,
         packets: bits,
         ack_eliciting: !has(marks, b'N'),
-        counts_in_flight: !has(marks, b'C'),
-        probing: has(marks, b'P'),
-        flow_controlled: has(marks, b'F'),
         server_only: has(marks, b'S'),
     }
 }
@@ -187,46 +180,9 @@ impl FrameType {
         self.row().map(|row| row.name)
     }
 
-    /// Whether this crate decodes the frame. Extension frames may be sent only to a peer that negotiated them by
-    /// transport parameter, which the caller must check.
-    pub fn is_known(self) -> bool {
-        self.row().is_some()
-    }
-
-    /// Whether packets of this type may contain the frame (RFC 9000 §12.4, Table 3, and §12.5).
-    pub fn is_permitted_in(self, packet_type: PacketType) -> bool {
-        self.row()
-            .is_some_and(|row| row.packets & packet_bit(packet_type) != 0)
-    }
-
-    /// Whether `sender` may send the frame: only a server may send `NEW_TOKEN` and `HANDSHAKE_DONE` (RFC 9000 §19.7,
-    /// §19.20).
-    pub fn is_permitted_from(self, sender: Side) -> bool {
-        self.row()
-            .is_some_and(|row| sender == Side::Server || !row.server_only)
-    }
-
     /// Whether a packet that contains the frame is ack-eliciting (RFC 9000 §13.2, `N` in Table 3).
     pub fn is_ack_eliciting(self) -> bool {
         self.row().is_some_and(|row| row.ack_eliciting)
-    }
-
-    /// Whether a packet that contains the frame counts toward bytes in flight (RFC 9000 Table 3, `C`).
-    /// `CONNECTION_CLOSE` counts according to the table, but not according to RFC 9002 §2; a closing connection is not
-    /// affected by the difference.
-    pub fn counts_in_flight(self) -> bool {
-        self.row().is_some_and(|row| row.counts_in_flight)
-    }
-
-    /// Whether the frame is a probing frame: a packet that contains only such frames does not migrate the connection
-    /// (RFC 9000 §9.1, `P` in Table 3).
-    pub fn is_probing(self) -> bool {
-        self.row().is_some_and(|row| row.probing)
-    }
-
-    /// Whether the frame's data counts toward flow control (RFC 9000 §4, `F` in Table 3).
-    pub fn is_flow_controlled(self) -> bool {
-        self.row().is_some_and(|row| row.flow_controlled)
     }
 
     /// Checks that a packet of this type from `sender` may contain the frame, in a single table lookup.

@@ -43,11 +43,6 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The offset of the next frame in the payload, in bytes.
-    pub const fn position(&self) -> usize {
-        self.reader.position()
-    }
-
     /// The type of the frame decoded last, as in the packet: with the flags of STREAM frames, which
     /// [`Frame::frame_type`] lacks.
     pub const fn frame_type(&self) -> FrameType {

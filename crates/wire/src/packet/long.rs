@@ -8,7 +8,7 @@ use super::{
     protected::{Header, LongFields},
     version::LongType,
 };
-use crate::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer, varint::encoded_len_usize};
+use crate::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer};
 
 /// The header of an outgoing Initial, 0-RTT or Handshake packet (RFC 9000 §17.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,16 +45,6 @@ pub enum LongKind<'a> {
 const LENGTH_LEN: usize = 2;
 
 impl LongHeader<'_> {
-    /// The encoded length in bytes.
-    pub const fn encoded_len(&self) -> usize {
-        let token_len = match self.kind {
-            LongKind::Initial { token } => encoded_len_usize(token.len()) + token.len(),
-            LongKind::ZeroRtt | LongKind::Handshake => 0,
-        };
-        let connection_ids_len = 1 + self.destination.len() + 1 + self.source.len();
-        1 + 4 + connection_ids_len + token_len + LENGTH_LEN + self.number.len().bytes()
-    }
-
     /// Writes the header with a placeholder for the length. Write the frames next, then call [`PacketBuilder::finish`].
     ///
     /// # Errors

@@ -48,11 +48,6 @@ impl PacketNumber {
         self.0.get()
     }
 
-    /// The next packet number, or `None` after the last one, when the connection must be closed (RFC 9000 §12.3).
-    pub const fn next(self) -> Option<Self> {
-        Self::new(self.get() + 1)
-    }
-
     /// Truncates the packet number to the fewest bytes from which the peer can recover it, given the largest packet
     /// number that the peer acknowledged in the packet number space (RFC 9000 §17.1, Appendix A.2). With 2^31 or more
     /// unacknowledged packets no length suffices, and four bytes are used.
@@ -88,11 +83,6 @@ impl TruncatedPacketNumber {
     /// The encoded length.
     pub const fn len(self) -> PacketNumberLen {
         self.len
-    }
-
-    /// The truncated value.
-    pub const fn get(self) -> u32 {
-        self.value
     }
 
     /// Recovers the full packet number: the one closest to the successor of the largest packet number received in the

@@ -17,7 +17,7 @@ pub struct PacketBuilder {
     /// The offset of the Length field, in long headers.
     length_offset: Option<usize>,
     number_offset: usize,
-    payload_offset: usize,
+    pub(super) payload_offset: usize,
 }
 
 /// A complete packet, ready for AEAD encryption and header protection. All offsets are positions of the writer.
@@ -57,16 +57,6 @@ impl PacketBuilder {
             number_offset,
             payload_offset: writer.position(),
         })
-    }
-
-    /// The start of the packet. [`Writer::rewind`] to it to discard the packet.
-    pub const fn start(&self) -> usize {
-        self.start
-    }
-
-    /// The start of the first frame. A packet without frames must not be sent (RFC 9000 §12.4).
-    pub const fn payload_offset(&self) -> usize {
-        self.payload_offset
     }
 
     /// Completes the packet: pads the payload if it is too short for a header protection sample (RFC 9001 §5.4.2),

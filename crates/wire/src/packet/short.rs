@@ -24,11 +24,6 @@ pub struct ShortHeader<'a> {
 }
 
 impl ShortHeader<'_> {
-    /// The encoded length in bytes.
-    pub const fn encoded_len(&self) -> usize {
-        1 + self.destination.len() + self.number.len().bytes()
-    }
-
     /// Writes the header. Write the frames next, then call [`PacketBuilder::finish`].
     ///
     /// # Errors

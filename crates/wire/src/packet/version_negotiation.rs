@@ -43,15 +43,6 @@ impl<'a> VersionNegotiation<'a> {
         }
     }
 
-    /// The number of bytes that [`VersionNegotiation::encode`] writes.
-    pub const fn encoded_len(
-        destination: &[u8],
-        source: &[u8],
-        versions: &[VersionNumber],
-    ) -> usize {
-        1 + 4 + 1 + destination.len() + 1 + source.len() + 4 * versions.len()
-    }
-
     /// Writes a Version Negotiation packet, or nothing if it does not fit. `destination` and `source` are the source
     /// and destination connection IDs of the client's packet. `random` fills the seven unused bits of the first byte,
     /// except that the fixed bit is set so that the packet can be distinguished from other protocols (RFC 9000

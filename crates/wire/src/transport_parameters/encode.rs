@@ -95,9 +95,6 @@ impl TransportParameters {
         if let Some(delay) = self.min_ack_delay_us {
             put(ParameterId::MIN_ACK_DELAY, Value::Integer(delay))?;
         }
-        if let Some(reserved) = &self.reserved {
-            put(reserved.id(), Value::Bytes(reserved.value()))?;
-        }
         Ok(())
     }
 

@@ -85,12 +85,6 @@ impl ParameterId {
         )
     }
 
-    /// Whether this is a reserved ID of the form 31 × N + 27, which exercises the requirement that unknown parameters
-    /// are ignored (RFC 9000 §18.1).
-    pub const fn is_reserved(self) -> bool {
-        self.get() % 31 == 27
-    }
-
     /// The index in [`TABLE`], if this crate supports the parameter.
     pub(super) fn index(self) -> Option<usize> {
         TABLE.iter().position(|row| row.0 == self)

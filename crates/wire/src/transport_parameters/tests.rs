@@ -252,25 +252,6 @@ fn ack_frequency_3_min_ack_delay_is_at_most_max_ack_delay() {
 }
 
 #[test]
-fn rfc9000_18_1_reserved_parameters() {
-    for random in [0, 1, 12_345, u64::MAX] {
-        let reserved = ReservedParameter::new(random, &[1, 2, 3]);
-        assert!(reserved.id().is_reserved());
-        assert_eq!(reserved.id().name(), None);
-        assert_eq!(reserved.value(), [1, 2, 3]);
-        let parameters = TransportParameters {
-            reserved: Some(Box::new(reserved)),
-            ..TransportParameters::default()
-        };
-        let decoded = TransportParameters::decode(&parameters.to_vec(), Side::Client);
-        assert_eq!(decoded, Ok(TransportParameters::default()));
-    }
-    assert_eq!(ReservedParameter::new(0, &[9; 20]).value(), [9; 16]);
-    let named = [0x00, 0x11, 0x20, 0x2ab2, 0xff04_de1b].map(VarInt::from_u32);
-    assert!(named.iter().all(|id| !ParameterId::from(*id).is_reserved()));
-}
-
-#[test]
 fn rfc9000_7_3_connection_ids_are_authenticated() {
     let expected = HandshakeConnectionIds {
         initial_source: id(&[1]),

@@ -56,7 +56,7 @@ fn after_b_2() -> Decoder {
         &[authority, (":path", b"/sample/path")],
     );
     assert_eq!(std::mem::take(decoder.instructions()), [0x84]);
-    assert_eq!((decoder.insert_count(), decoder.table.size()), (2, 106));
+    assert_eq!((decoder.table.inserted(), decoder.table.size()), (2, 106));
     decoder
 }
 

@@ -191,6 +191,15 @@ fn play(settings: Settings, loss: f64, shutdown: Option<Duration>) -> Outcome {
     play_with(settings, (loss, shutdown), server)
 }
 
+/// The same for each handshake.
+fn same_for_all(crypto: Arc<dyn ClientCrypto>) -> Crypto {
+    Crypto {
+        full: Arc::clone(&crypto),
+        resumed: Arc::clone(&crypto),
+        zero_rtt: crypto,
+    }
+}
+
 fn play_with(
     settings: Settings,
     (loss, shutdown): (f64, Option<Duration>),
@@ -232,7 +241,7 @@ fn play_with(
     let mut load = Http3Load::new(state, &target, &tls, locals.clone()).expect("a load");
     load.can_probe = false;
     let learned = Learned::default();
-    load.crypto = Crypto::of_all(Arc::new(Resuming {
+    load.crypto = same_for_all(Arc::new(Resuming {
         first: PlainClient::new(3, vec![http3::ALPN.to_vec()]),
         learned: Arc::clone(&learned),
     }));

@@ -37,6 +37,14 @@ fn offer(side: Side, config: &Config) -> Offer {
     }
 }
 
+impl Handshake {
+    /// Behaves as if neither `HANDSHAKE_DONE` nor an acknowledgment of a Handshake packet had been received.
+    pub(in crate::connection) const fn unconfirm(&mut self) {
+        self.stage = Stage::Complete;
+        self.is_peer_ahead = false;
+    }
+}
+
 fn client(crypto: &Arc<dyn ClientCrypto>) -> Handshake {
     let offer = offer(Side::Client, &config());
     let parameters = offer.parameters(&config()).to_vec();

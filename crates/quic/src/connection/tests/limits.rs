@@ -258,7 +258,7 @@ fn rfc9000_21_4_an_acknowledgment_of_a_skipped_number_closes_the_connection() {
     // The next number is skipped too; the client acknowledges it along with the packet after it.
     let sent = pair.server.recovery().sent(Space::Application);
     let skip_at = sent.next_number();
-    pair.server.sender.set_skip_at(skip_at);
+    pair.server.sender.skip_at = skip_at;
     let streams = pair.server.streams();
     let id = streams.open(Direction::Unidirectional).expect("a stream");
     streams.write(id, b"something").expect("open");

@@ -13,7 +13,7 @@ fn rfc9000_14_3_datagrams_grow_to_the_mtu_of_the_path() {
         for salt in 0..10 {
             pair.transfer(&body(100, salt), &body(300_000, salt));
         }
-        let size = usize::from(pair.server.datagram_size());
+        let size = usize::from(pair.server.paths.datagram_size());
         assert!(expected.contains(&size), "{mtu}: {size}");
         let episodes = pair.server.recovery().congestion().statistics.loss_episodes;
         assert_eq!(episodes, 0, "a probe's loss is no congestion");
@@ -31,7 +31,7 @@ fn a_connection_that_fills_no_datagram_sends_no_probe() {
     assert!(pair.trace.iter().all(|(.., len)| *len <= 1200));
     // The server's first datagrams with more are preceded by a probe, and the client never has more.
     pair.transfer(&body(100, 0), &body(30_000, 0));
-    let grown = |side: &Connection| side.datagram_size() > 1200;
+    let grown = |side: &Connection| side.paths.datagram_size() > 1200;
     assert!(grown(&pair.server) && !grown(&pair.client));
 }
 
@@ -44,7 +44,7 @@ fn rfc9000_18_2_max_udp_payload_size_of_the_peer_is_respected() {
     pair.server.paths.mtu_mut().limit(1300);
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
-    assert_eq!(pair.server.datagram_size(), 1300);
+    assert_eq!(pair.server.paths.datagram_size(), 1300);
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn rfc8899_4_4_a_black_hole_is_detected_and_the_transfer_continues() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
-    assert_eq!(pair.server.datagram_size(), 1472);
+    assert_eq!(pair.server.paths.datagram_size(), 1472);
     pair.mtu = 1300;
     pair.transfer(&body(100, 3), &body(500_000, 4));
-    assert_eq!(pair.server.datagram_size(), 1200);
+    assert_eq!(pair.server.paths.datagram_size(), 1200);
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn rfc8899_4_3_a_black_hole_that_drops_a_whole_flight_is_detected() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
-    assert_eq!(pair.server.datagram_size(), 1472);
+    assert_eq!(pair.server.paths.datagram_size(), 1472);
     pair.mtu = 1250;
     let began = pair.now;
     // Only probes are in small datagrams.
     pair.transfer(&body(100, 3), &body(20 * 1446, 4));
-    assert_eq!(pair.server.datagram_size(), 1200);
+    assert_eq!(pair.server.paths.datagram_size(), 1200);
     assert!(pair.now.since(began) < Duration::from_secs(5));
 }
 
@@ -82,7 +82,7 @@ fn rfc8899_4_3_random_loss_of_13_to_20_percent_is_not_a_black_hole() {
         pair.faults.lose = lose;
         let before = pair.trace.len();
         pair.transfer(&body(100, 3), &body(3_000_000, 4));
-        assert_eq!(pair.server.datagram_size(), 1472, "1 of {lose} lost");
+        assert_eq!(pair.server.paths.datagram_size(), 1472, "1 of {lose} lost");
         let sent = pair.trace[before..].iter().filter(|sent| !sent.1);
         let full = sent.clone().filter(|(.., len)| *len > 1200).count();
         let small = sent.clone().filter(|(.., len)| *len == 1200).count();

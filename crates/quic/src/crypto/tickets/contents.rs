@@ -9,7 +9,6 @@
 //! | 8 | when it was issued, in seconds since the Unix epoch |
 //! | 2 | length of our own data, at most [`OWN_MAX`] |
 //! | 4 | version of QUIC (RFC 9369 §5) |
-//! | 8 | the server that issued it |
 //! | 1 + n | its remembered transport parameters (RFC 9000 §7.4.1), after their length |
 //! | n | session, to the end |
 
@@ -27,8 +26,8 @@ pub(super) const OWN_MAX: usize = 160;
 /// Maximum size of the transport parameters in bytes.
 pub(super) const PARAMETERS_MAX: usize = OWN_MAX - FIXED_LEN;
 
-/// Version, server, and the length of the parameters.
-const FIXED_LEN: usize = 4 + 8 + 1;
+/// Version, and the length of the parameters.
+const FIXED_LEN: usize = 4 + 1;
 
 /// The content of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,6 @@ pub(super) struct Contents<'a> {
     pub(super) issued: WallTime,
     /// The number of the version of QUIC.
     pub(super) version: u32,
-    pub(super) server_id: u64,
     /// Encoded; at most [`PARAMETERS_MAX`] bytes.
     pub(super) parameters: &'a [u8],
     pub(super) session: &'a [u8],
@@ -55,7 +53,6 @@ impl<'a> Contents<'a> {
                 &self.issued.since_unix_epoch().as_secs().to_be_bytes()[..],
                 &u16::try_from(own_len).ok()?.to_be_bytes(),
                 &self.version.to_be_bytes(),
-                &self.server_id.to_be_bytes(),
                 &[u8::try_from(self.parameters.len()).ok()?],
                 self.parameters,
                 self.session,
@@ -71,12 +68,10 @@ impl<'a> Contents<'a> {
         let own_len = reader.u16()?;
         let mut own = Reader::new(reader.bytes(own_len.into())?);
         let version = own.u32()?;
-        let server_id = u64::from_be_bytes(own.array()?);
         let parameters_len = own.u8()?;
         Ok(Self {
             issued,
             version,
-            server_id,
             parameters: own.bytes(parameters_len.into())?,
             session: reader.take_rest(),
         })

@@ -108,11 +108,6 @@ impl TicketKeys {
         Self::new(&secrets).map_err(|UnfitKeys| KeyFileError::of_count(secrets.len()))
     }
 
-    /// The number of keys, at least one.
-    pub fn count(&self) -> usize {
-        1 + self.others.len()
-    }
-
     /// Creates a ticket with the first key and a random nonce. `None` if it would be too long.
     pub(super) fn seal(&self, nonce: [u8; NONCE_LEN], content: &[u8]) -> Option<Vec<u8>> {
         let len = content.len() + OVERHEAD;

@@ -214,7 +214,6 @@ impl TicketStore {
         let contents = Contents {
             issued: self.tickets.clock.now(),
             version: self.version.number().get(),
-            server_id: self.tickets.server_id,
             parameters: &parameters.unwrap_or_default(),
             session: &session,
         }
@@ -233,14 +232,9 @@ impl TicketStore {
 
     /// Why 0-RTT is refused with this ticket.
     fn refusal(&self, state: &State, contents: &Contents<'_>, now: WallTime) -> Option<Refusal> {
-        let (replay_filter, any_server) = match &self.tickets.zero_rtt {
-            ZeroRtt::Off => return Some(Refusal::Off),
-            ZeroRtt::AnyServer(replay_filter) => (replay_filter, true),
-            ZeroRtt::ThisServer(replay_filter) => (replay_filter, false),
+        let ZeroRtt::AnyServer(replay_filter) = &self.tickets.zero_rtt else {
+            return Some(Refusal::Off);
         };
-        if !any_server && contents.server_id != self.tickets.server_id {
-            return Some(Refusal::OtherServer);
-        }
         if state.offers != 1 || state.hello.count != 1 {
             return Some(Refusal::NotFirst);
         }
@@ -307,7 +301,6 @@ impl StoresServerSessions for TicketStore {
         }
         state.opened = Some(ResumedTicket {
             issued: contents.issued,
-            server_id: contents.server_id,
             refusal,
         });
         Some(session)

@@ -15,7 +15,10 @@ fn key(id: u32) -> TokenKey {
 }
 
 fn keys(id: u32) -> TokenKeys {
-    TokenKeys::new(key(id), Vec::new())
+    TokenKeys {
+        first: key(id),
+        others: Vec::new(),
+    }
 }
 
 fn id(bytes: &[u8]) -> ConnectionId {
@@ -30,7 +33,6 @@ fn retry() -> Token {
         },
         issued: NOW,
         path: None,
-        extra: Vec::new(),
     }
 }
 
@@ -39,7 +41,6 @@ fn new_token() -> Token {
         kind: TokenKind::NewToken,
         issued: NOW,
         path: None,
-        extra: b"window".to_vec(),
     }
 }
 
@@ -68,23 +69,32 @@ fn sealed_tokens_are_opened() {
     }
     assert_eq!(
         seal(&keys, &new_token()).len(),
-        OVERHEAD + 1 + 8 + 1 + b"address".len() + b"window".len()
+        OVERHEAD + 1 + 8 + 1 + b"address".len()
     );
 }
 
 #[test]
 fn the_first_key_seals_and_all_open() {
     let sealed = seal(&keys(1), &retry());
-    let rotated = TokenKeys::new(key(2), vec![key(1)]);
+    let rotated = TokenKeys {
+        first: key(2),
+        others: vec![key(1)],
+    };
     assert_eq!(rotated.open(&sealed, &claim(NOW)), Ok(retry()));
     assert_ne!(seal(&rotated, &retry())[..4], sealed[..4]);
-    let retired = TokenKeys::new(key(3), vec![key(2)]);
+    let retired = TokenKeys {
+        first: key(3),
+        others: vec![key(2)],
+    };
     assert_eq!(
         retired.open(&sealed, &claim(NOW)),
         Err(TokenError::UnknownKey)
     );
     // Another key with the same identity.
-    let other = TokenKeys::new(TokenKey::new(1, &[0xff; 32]).unwrap(), Vec::new());
+    let other = TokenKeys {
+        first: TokenKey::new(1, &[0xff; 32]).unwrap(),
+        others: Vec::new(),
+    };
     assert_eq!(other.open(&sealed, &claim(NOW)), Err(TokenError::Forged));
 }
 
@@ -177,22 +187,15 @@ fn any_changed_byte_or_truncation_is_detected() {
 #[test]
 fn oversized_tokens_are_not_sealed() {
     let keys = keys(1);
-    let mut token = new_token();
-    token.extra = vec![0; EXTRA_MAX];
-    let longest = keys.seal(&token, &[0; ADDRESS_MAX], [0; NONCE_LEN]);
-    assert!(longest.is_ok_and(|token| token.len() <= TOKEN_MAX));
     assert_eq!(
-        keys.seal(&token, &[0; ADDRESS_MAX + 1], [0; NONCE_LEN]),
+        keys.seal(&new_token(), &[0; ADDRESS_MAX + 1], [0; NONCE_LEN]),
         Err(TokenTooLong)
     );
-    token.extra.push(0);
-    assert_eq!(keys.seal(&token, &[], [0; NONCE_LEN]), Err(TokenTooLong));
     let mut retry = retry();
     retry.kind = TokenKind::Retry {
         original_destination: id(&[1; 20]),
         retry_source: id(&[2; 20]),
     };
-    retry.extra = vec![0; EXTRA_MAX];
     let longest = keys.seal(&retry, &[0; ADDRESS_MAX], [0; NONCE_LEN]);
     assert_eq!(longest.map(|token| token.len()), Ok(TOKEN_MAX));
 }
@@ -216,28 +219,25 @@ proptest! {
 }
 
 #[test]
-fn rfc9959_3_1_a_token_may_carry_a_saved_path_and_extra_data() {
+fn rfc9959_3_1_a_token_may_carry_a_saved_path() {
     let keys = keys(1);
-    for extra in [&b""[..], b"window", &[7; EXTRA_MAX]] {
-        let token = Token {
-            path: Some(TokenPath {
-                saved: SavedPath {
-                    window: u64::MAX,
-                    rtt: Duration::from_micros(12_345),
-                },
-                connection: u64::MAX - 1,
-            }),
-            extra: extra.to_vec(),
-            ..new_token()
-        };
-        let sealed = seal(&keys, &token);
-        assert!(sealed.len() <= TOKEN_MAX);
-        assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(token));
-        // Each byte is authenticated.
-        for index in 0..sealed.len() {
-            let mut changed = sealed.clone();
-            changed[index] ^= 1;
-            assert!(keys.open(&changed, &claim(NOW)).is_err(), "{index}");
-        }
+    let token = Token {
+        path: Some(TokenPath {
+            saved: SavedPath {
+                window: u64::MAX,
+                rtt: Duration::from_micros(12_345),
+            },
+            connection: u64::MAX - 1,
+        }),
+        ..new_token()
+    };
+    let sealed = seal(&keys, &token);
+    assert!(sealed.len() <= TOKEN_MAX);
+    assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(token));
+    // Each byte is authenticated.
+    for index in 0..sealed.len() {
+        let mut changed = sealed.clone();
+        changed[index] ^= 1;
+        assert!(keys.open(&changed, &claim(NOW)).is_err(), "{index}");
     }
 }

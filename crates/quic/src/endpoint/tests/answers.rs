@@ -123,9 +123,7 @@ fn rfc9000_8_1_2_a_late_or_foreign_retry_token_closes_with_invalid_token() {
 fn rfc9000_8_1_3_a_token_of_an_earlier_connection_validates_once() {
     let mut server = retry_server();
     let path = from_client(3);
-    let token = server
-        .new_token(START, path.remote, b"window")
-        .expect("short");
+    let token = server.new_token(START, path.remote, None).expect("short");
     let probe = |destination| Probe {
         destination: id(&[destination; 8]),
         token: &token,
@@ -135,10 +133,7 @@ fn rfc9000_8_1_3_a_token_of_an_earlier_connection_validates_once() {
     let mut moved = path;
     moved.remote.set_port(9);
     let route = deliver(&mut server, START, &moved, &probe(1).datagram());
-    let Route::Accepted(handle) = route else {
-        panic!("{route:?}");
-    };
-    assert_eq!(server.token_extra(handle), b"window");
+    assert!(matches!(route, Route::Accepted(_)), "{route:?}");
     assert_eq!(server.statistics().accepted_with_token, 1);
     // A second use counts as no token.
     let route = deliver(&mut server, START, &path, &probe(2).datagram());

@@ -100,7 +100,7 @@ proptest! {
             prop_assert!(server.answers.len() <= 10);
             prop_assert!(server.ready.len() <= 8 + server.closed.len());
             prop_assert!(server.timers.len() <= 8);
-            prop_assert!(server.early.len() <= EarlyDatagrams::COUNT_MAX);
+            prop_assert!(server.early.waiting.len() <= EarlyDatagrams::COUNT_MAX);
             prop_assert!(server.demux.sizes().iter().all(|size| *size <= 8 * 16));
         }
         // In the end everything is freed.

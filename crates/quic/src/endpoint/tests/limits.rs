@@ -136,7 +136,7 @@ fn come_with_token(server: &mut Endpoint, remote: &str) -> Route {
         local: server_address(),
         remote: remote.parse().expect("an address"),
     };
-    let token = server.new_token(START, path.remote, &[]).expect("short");
+    let token = server.new_token(START, path.remote, None).expect("short");
     let probe = Probe {
         token: &token,
         // The nonce distinguishes tokens, and thus connections.
@@ -175,11 +175,11 @@ fn a_host_that_fills_its_share_of_handshakes_does_not_affect_others() {
         assert!(!accepts(&mut server, neighbour), "{neighbour}");
         assert!(accepts(&mut server, other), "{other}");
     }
-    assert_eq!(server.prefixes.len(), 6);
+    assert_eq!(server.prefixes.counts.len(), 6);
     // The share is returned when the handshakes end.
     let end = START + Duration::from_secs(10);
     while server.poll_timeout(end).is_some() {}
-    assert_eq!((server.prefixes.len(), server.handshakes()), (0, 0));
+    assert_eq!((server.prefixes.counts.len(), server.handshakes()), (0, 0));
     assert!(accepts(&mut server, "192.0.2.7:1"));
 }
 
@@ -234,7 +234,7 @@ fn a_host_at_its_connection_limit_does_not_lock_others_out() {
         }
         assert_eq!(world.server.connections(), expected);
     }
-    assert_eq!(world.server.established.len(), 5);
+    assert_eq!(world.server.established.counts.len(), 5);
 }
 
 /// A host that spoofs another's address must not use up its share.
@@ -249,7 +249,7 @@ fn unvalidated_addresses_do_not_count_for_their_prefix() {
         let route = deliver(&mut server, START, &from_client(0), &probe.datagram());
         assert!(matches!(route, Route::Accepted(_)));
     }
-    assert_eq!(server.prefixes.len(), 0);
+    assert_eq!(server.prefixes.counts.len(), 0);
     let remote = client_address(0).to_string();
     let route = come_with_token(&mut server, &remote);
     assert!(matches!(route, Route::Accepted(_)), "{route:?}");
@@ -295,7 +295,7 @@ fn responses_are_queued_up_to_a_limit() {
 #[test]
 fn a_server_without_connection_ids_is_a_configuration_error() {
     let mut config = server_config();
-    config.ids = Box::new(crate::cid::RandomIds::empty());
+    config.ids = Box::new(crate::cid::RandomIds { len: 0 });
     assert_eq!(
         Endpoint::new(config, [1; 32]).err(),
         Some(EndpointConfigError::IdLength)
@@ -326,7 +326,7 @@ fn rfc9000_8_1_3_a_token_opens_with_its_secret_and_once_per_process() {
     };
     let of_process = store(&[[1; 32]], 1);
     let (mut one, mut other) = (worker(&of_process), worker(&of_process));
-    let token = one.new_token(START, path.remote, &[]).expect("short");
+    let token = one.new_token(START, path.remote, None).expect("short");
     assert!(matches!(come(&mut other, &token, 1), Route::Accepted(_)));
     assert_eq!(come(&mut one, &token, 2), RETRY);
     assert_eq!(one.statistics().tokens_replayed, 1);
@@ -334,7 +334,7 @@ fn rfc9000_8_1_3_a_token_opens_with_its_secret_and_once_per_process() {
     let mut next = worker(&store(&[[2; 32], [1; 32]], 2));
     assert!(matches!(come(&mut next, &token, 3), Route::Accepted(_)));
     of_process.set_keys(TokenKeys::derive(&[[3; 32]]).expect("a key"));
-    let token = one.new_token(START, path.remote, &[]).expect("short");
+    let token = one.new_token(START, path.remote, None).expect("short");
     assert_eq!(come(&mut next, &token, 4), RETRY);
     assert!(matches!(come(&mut other, &token, 5), Route::Accepted(_)));
 }

@@ -236,7 +236,7 @@ fn rfc9000_5_2_all_ids_of_a_connection_route_to_it() {
         .server
         .slots
         .get(handle)
-        .and_then(|slot| slot.routes.initial());
+        .and_then(|slot| slot.routes.initial);
     let late = Probe {
         destination: opening.expect("of a server").destination,
         ..Probe::new()
@@ -259,7 +259,7 @@ fn rfc9000_5_2_all_ids_of_a_connection_route_to_it() {
 fn rfc9000_5_2_1_clients_without_ids_are_found_by_address() {
     let mut server = server_with(|_| {});
     let mut config = EndpointConfig::client();
-    config.ids = Box::new(crate::cid::RandomIds::empty());
+    config.ids = Box::new(crate::cid::RandomIds { len: 0 });
     let mut client = Endpoint::new(config, [4; 32]).expect("an endpoint");
     let handles: Vec<_> = (0..3)
         .map(|index| connect(&mut client, START, index))

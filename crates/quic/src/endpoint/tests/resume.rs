@@ -130,7 +130,7 @@ fn rfc9000_5_2_2_0_rtt_reordered_before_its_initial_packet_is_buffered() {
     let Route::Accepted(handle) = deliver(&mut world.server, now, &path, &first.1) else {
         panic!("not accepted");
     };
-    assert_eq!(world.server.early.len(), 0);
+    assert_eq!(world.server.early.waiting.len(), 0);
     let kept = overtaking.len() as u64;
     let statistics = world.server.statistics();
     assert_eq!((statistics.early_kept, statistics.early_used), (kept, kept));
@@ -181,10 +181,10 @@ fn buffered_0_rtt_before_the_initial_packet_is_bounded() {
             );
             let is_kept = count < EarlyDatagrams::COUNT_MAX_EACH;
             assert_eq!(route, if is_kept { Route::Kept } else { NOT_KEPT });
-            assert!(server.early.len() <= EarlyDatagrams::COUNT_MAX);
+            assert!(server.early.waiting.len() <= EarlyDatagrams::COUNT_MAX);
         }
     }
-    assert_eq!(server.early.len(), EarlyDatagrams::COUNT_MAX);
+    assert_eq!(server.early.waiting.len(), EarlyDatagrams::COUNT_MAX);
     let mut deliver_one =
         |datagram: &[u8]| deliver(&mut server, START, &from_client(200), datagram);
     assert_eq!(deliver_one(&early(&[7; 8], 1501)), NOT_KEPT);
@@ -234,7 +234,7 @@ fn rfc9959_3_2_a_saved_path_is_used_once_from_its_own_address_and_while_it_is_re
     let address = from_client(0).remote;
     let issue = |world: &mut World| {
         let now = world.now;
-        let token = world.server.token_with_path(now, address, SAVED);
+        let token = world.server.new_token(now, address, Some(SAVED));
         token.expect("a server")
     };
     assert_eq!(saved_path(&mut world, 0, Vec::new()), None);
@@ -267,7 +267,7 @@ fn rfc9959_3_2_a_second_token_of_the_same_connection_validates_the_address_only(
             saved: SAVED,
             connection,
         };
-        let token = world.server.seal_token(START, address, Some(path), &[]);
+        let token = world.server.seal_token(START, address, Some(path));
         token.expect("a server")
     });
     assert_eq!(saved_path(&mut world, 0, first), Some(SAVED));
@@ -282,8 +282,6 @@ fn rfc9959_3_2_a_second_token_of_the_same_connection_validates_the_address_only(
 fn rfc9959_3_1_a_token_without_a_path_changes_nothing() {
     let mut world = World::new(server_with(resuming), 1);
     world.closes = false;
-    let token = world
-        .server
-        .new_token(START, from_client(0).remote, b"mine");
+    let token = world.server.new_token(START, from_client(0).remote, None);
     assert_eq!(saved_path(&mut world, 0, token.expect("short")), None);
 }

@@ -218,7 +218,10 @@ pub(super) fn assert_empty(endpoint: &Endpoint) {
     assert_eq!(endpoint.timers.len(), 0);
     assert_eq!(endpoint.load, Load::default());
     assert_eq!(
-        (endpoint.prefixes.len(), endpoint.established.len()),
+        (
+            endpoint.prefixes.counts.len(),
+            endpoint.established.counts.len()
+        ),
         (0, 0)
     );
     assert_eq!(endpoint.answers.len(), 0);

@@ -59,6 +59,17 @@ fn with(count: u64) -> SentPackets {
     sent
 }
 
+impl SentPackets {
+    /// Room for this many packets, skipped numbers and receipts is allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.capacity()
+            + self.skipped.capacity()
+            + self.ranges.capacity()
+            + self.rest.capacity()
+            + self.receipts.capacity()
+    }
+}
+
 #[test]
 fn each_packet_is_acknowledged_once() {
     let mut sent = with(10);

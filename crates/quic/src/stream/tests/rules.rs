@@ -184,8 +184,8 @@ fn rfc9000_3_2_a_reset_after_fin_discards_incomplete_data() {
 
     assert_eq!(code(&mut server, &stream(6, 0, b"all", true)), Ok(()));
     assert_eq!(code(&mut server, &reset(6, 3)), Ok(()));
-    let states = server.states(id(6)).expect("live");
-    assert_eq!(states, (None, Some(ReceiveState::DataRecvd)));
+    let part = server.live[&id(6)].receive.as_deref().expect("live");
+    assert_eq!(part.state(), ReceiveState::DataRecvd);
     let mut read = Vec::new();
     let outcome = server.read(id(6), NOW, &mut |bytes| {
         read.extend_from_slice(bytes);
@@ -207,7 +207,7 @@ fn rfc9000_4_5_a_reset_returns_its_credit() {
     for number in [2, 6, 10] {
         assert_eq!(code(&mut server, &reset(number, 3000)), Ok(()));
     }
-    assert_eq!(server.window().consumed(), 9000);
+    assert_eq!(server.window.consumed, 9000);
     let (payload, _) = packet(&mut server, 1200);
     assert!(matches!(frames(&payload)[0], Frame::MaxData(frame) if frame.maximum.get() >= 19_000));
 }
@@ -280,8 +280,9 @@ fn rfc9000_3_5_stop_sending_is_answered_with_a_reset() {
     lose(&mut client, &resets);
     assert_eq!(packet(&mut client, 1200).0, payload);
     acknowledge(&mut client, &resets);
-    let (sending, _) = client.states(number).expect("the peer may still send");
-    assert_eq!(sending, Some(SendState::ResetRecvd));
+    let part = client.live[&number].send.as_deref();
+    let part = part.expect("the peer may still send");
+    assert_eq!(part.state(), SendState::ResetRecvd);
 }
 
 #[test]
@@ -321,7 +322,7 @@ fn rfc9000_3_5_stop_sending_is_repeated_while_data_is_missing() {
     assert_eq!(packet(&mut server, 1200).0, payload);
     // Data still counts, and is returned at once.
     assert_eq!(code(&mut server, &stream(2, 7, b"end", true)), Ok(()));
-    assert_eq!(server.window().consumed(), 10);
+    assert_eq!(server.window.consumed, 10);
     assert_eq!(code(&mut server, &stream(2, 5, b"..", false)), Ok(()));
     events(&mut server);
     assert_eq!(server.live(), 0);

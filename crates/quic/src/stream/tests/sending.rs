@@ -430,5 +430,5 @@ fn limits_remembered_for_0rtt_only_increase() {
     while client.wants_to_send() {
         packet(&mut client, 1200);
     }
-    assert_eq!(client.credit().used(), 6000);
+    assert_eq!(client.credit().used, 6000);
 }

@@ -42,12 +42,6 @@ struct Extent {
 }
 
 impl<I: ExactSizeIterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
-    /// The length in bytes of a frame with all ranges, or 0 if there are none.
-    pub fn encoded_len(&self) -> usize {
-        self.extent(usize::MAX, usize::MAX)
-            .map_or(0, |extent| extent.len)
-    }
-
     /// Writes an ACK frame of at most `bytes_max` bytes and at most `ranges_max` ranges. The ranges with the smallest
     /// packet numbers are omitted if not all fit. Returns the number of ranges written. If there are no ranges, nothing
     /// is written.

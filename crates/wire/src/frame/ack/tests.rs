@@ -79,7 +79,6 @@ fn a_report_without_ranges_writes_nothing() {
     };
     let mut writer = Writer::new(&mut []);
     assert_eq!(report.encode(&mut writer, 0, 0), Ok(0));
-    assert_eq!(report.encoded_len(), 0);
 }
 
 #[test]
@@ -108,7 +107,9 @@ fn ranges_that_do_not_fit_are_omitted_smallest_first() {
             assert!(is_full || count == ranges_max || count == ranges.len());
         }
     }
-    assert_eq!(report.encoded_len(), 1 + 2 + 1 + 2 + 1 + 2 * 99 + 3);
+    let mut writer = Writer::new(&mut buffer);
+    assert_eq!(report.encode(&mut writer, 300, 100), Ok(100));
+    assert_eq!(writer.position(), 1 + 2 + 1 + 2 + 1 + 2 * 99 + 3);
 }
 
 /// Ranges in descending order with gaps between them, built from random steps upwards.
@@ -141,10 +142,11 @@ proptest! {
         let ranges = ranges_from(&steps);
         let ecn = has_ecn.then(|| EcnCounts { ce: VarInt::from_u32(ce), ..EcnCounts::default() });
         let report = AckReport { ranges: ranges.iter().cloned(), delay: VarInt::from_u32(delay), ecn };
-        let mut buffer = vec![0; report.encoded_len()];
+        let mut buffer = vec![0; 64 + 16 * ranges.len()];
         let mut writer = Writer::new(&mut buffer);
         prop_assert_eq!(report.encode(&mut writer, usize::MAX, usize::MAX), Ok(ranges.len()));
-        prop_assert_eq!(writer.remaining(), 0);
+        let len = writer.position();
+        buffer.truncate(len);
 
         let ack = decode(&buffer).expect("is valid");
         prop_assert_eq!(ack.largest(), *ranges[0].end());

@@ -10,10 +10,10 @@ fn number(number: u64) -> PacketNumber {
 fn rfc9000_a_2_encoding_vectors() {
     let acknowledged = Some(number(0x00ab_e8b3));
     let two = number(0x00ac_5c02).truncate(acknowledged);
-    assert_eq!((two.len(), two.get()), (PacketNumberLen::Two, 0x5c02));
+    assert_eq!((two.len(), two.value), (PacketNumberLen::Two, 0x5c02));
     let three = number(0x00ac_e8fe).truncate(acknowledged);
     assert_eq!(
-        (three.len(), three.get()),
+        (three.len(), three.value),
         (PacketNumberLen::Three, 0x00ac_e8fe)
     );
 }
@@ -50,8 +50,6 @@ fn rfc9000_17_1_the_range_is_more_than_twice_what_is_unacknowledged() {
 #[test]
 fn expansion_stays_in_range() {
     assert_eq!(PacketNumber::new(1 << 62), None);
-    assert_eq!(PacketNumber::MAX.next(), None);
-    assert_eq!(PacketNumber::ZERO.next(), Some(number(1)));
     // No expansion exceeds the last packet number or goes below 0.
     let high = TruncatedPacketNumber::new(0, PacketNumberLen::One);
     assert_eq!(high.expand(Some(PacketNumber::MAX)).get(), (1 << 62) - 256);
@@ -74,7 +72,7 @@ fn rfc9000_a_3_of_two_equally_near_numbers_the_larger_is_chosen() {
 /// of two equally near ones.
 fn nearest(truncated: TruncatedPacketNumber, expected: u64) -> u64 {
     let window = 1_i128 << (truncated.len().bytes() * 8);
-    let base = i128::from(expected) / window * window + i128::from(truncated.get());
+    let base = i128::from(expected) / window * window + i128::from(truncated.value);
     [base - window, base, base + window]
         .into_iter()
         .filter(|candidate| (0..1 << 62).contains(candidate))

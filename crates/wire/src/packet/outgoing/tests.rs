@@ -70,7 +70,7 @@ fn a_packet_that_does_not_fit_does_not_move_the_writer() {
         };
         assert_eq!(open.finish(&mut writer, TAG_LEN), Err(BufferFull));
         assert_eq!(writer.position(), 4);
-        writer.rewind(open.start());
+        writer.rewind(open.start);
         assert_eq!(writer.position(), 0);
     }
 }

@@ -1,8 +1,5 @@
 use super::*;
-use crate::{
-    TransportError,
-    packet::{Packet, Packets, tests::CONFIG},
-};
+use crate::packet::{Packet, Packets, tests::CONFIG};
 
 /// Removes header protection from a packet such that its first byte becomes `first_byte`, and checks its reserved bits.
 fn reserved_bits(first_byte: u8, is_long: bool) -> Result<(), PacketError> {
@@ -27,10 +24,7 @@ fn rfc9000_17_2_reserved_bits_of_an_authentic_packet_are_a_protocol_violation() 
         assert_eq!(reserved_bits(0xd0 | bits, true).is_ok(), bits & 0x0c == 0);
     }
     let error = reserved_bits(0x48, false).expect_err("is reserved");
-    assert_eq!(
-        error.transport_error(),
-        Some(TransportError::PROTOCOL_VIOLATION)
-    );
+    assert_eq!(error.kind, PacketErrorKind::ReservedBits);
 }
 
 #[test]

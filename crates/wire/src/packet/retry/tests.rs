@@ -63,7 +63,6 @@ fn rfc9000_17_2_5_2_a_retry_without_a_token_is_discarded() {
     let error = Packets::new(&mut datagram, CONFIG).next();
     let error = error.expect("one packet").expect_err("no token");
     assert_eq!(error.kind, PacketErrorKind::EmptyRetryToken);
-    assert_eq!(error.transport_error(), None);
     // The tag is the end of the packet, so most truncated packets look like valid packets with another tag.
     for cut in 0..datagram.len() {
         assert!(Retry::decode(&datagram[..cut], CONFIG).is_err(), "{cut}");

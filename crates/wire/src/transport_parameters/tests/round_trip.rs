@@ -74,7 +74,6 @@ prop_compose! {
             grease_quic_bit: small.3[1],
             min_ack_delay_us: has_min_ack_delay
                 .then(|| VarInt::saturating(min_ack_delay.get().min(u64::from(max_ack_delay_ms) * 1000))),
-            reserved: None,
         }
     }
 }

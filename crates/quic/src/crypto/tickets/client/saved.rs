@@ -80,16 +80,6 @@ impl SavedSession {
         self.version
     }
 
-    /// The negotiated application protocol. 0-RTT is accepted only for the same one (RFC 8446 §4.2.10).
-    pub fn alpn(&self) -> &[u8] {
-        &self.alpn
-    }
-
-    /// The remembered transport parameters of the server, encoded (RFC 9000 §7.4.1).
-    pub fn parameters(&self) -> &[u8] {
-        &self.parameters
-    }
-
     /// When its ticket expires.
     pub fn expires(&self) -> WallTime {
         let lifetime_s = NewSessionTicket::decode(&self.message).map(|ticket| ticket.lifetime_s);

@@ -5,7 +5,6 @@ use super::*;
 const CONTENTS: Contents<'_> = Contents {
     issued: WallTime::from_unix(Duration::from_secs(1_900_000_000)),
     version: 1,
-    server_id: 0x0102_0304_0506_0708,
     parameters: b"parameters",
     session: b"session",
 };
@@ -14,7 +13,7 @@ const CONTENTS: Contents<'_> = Contents {
 fn contents_round_trip() {
     let bytes = CONTENTS.encode().unwrap();
     assert_eq!(Contents::decode(&bytes), Ok(CONTENTS));
-    assert_eq!(bytes.len(), 8 + 2 + 4 + 8 + 1 + 10 + 7);
+    assert_eq!(bytes.len(), 8 + 2 + 4 + 1 + 10 + 7);
     assert!(CONTENTS.is_of(Version::V1));
     assert!(!CONTENTS.is_of(Version::V2));
     let own_end = bytes.len() - CONTENTS.session.len();

@@ -34,8 +34,8 @@ fn sessions_round_trip() {
     assert_eq!(read, saved);
     assert_eq!(read.server(), "example.org");
     assert_eq!(read.version(), Version::V2);
-    assert_eq!(read.alpn(), b"h3");
-    assert_eq!(read.parameters(), b"parameters");
+    assert_eq!(read.alpn, b"h3");
+    assert_eq!(read.parameters, b"parameters");
     assert_eq!(
         read.expires().since_unix_epoch(),
         Duration::from_millis(1_900_003_600_123)
