@@ -65,6 +65,11 @@ fn write_all(mut stdout: impl Write, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::stdout(&error))
 }
 
+/// A number of things: `1 server`, `2 servers`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes a message to stderr, with a line break unless it ends with one, and control characters escaped ([`printable`]).
 pub(crate) fn notice(message: impl AsRef<str>) {
     let mut text = printable(message.as_ref());

@@ -427,7 +427,7 @@ fn verify(ramp: &Ramp) {
     let verified = ramp.steer(&["log", "--verify"]);
     assert!(verified.status.success(), "{}", stderr(&verified));
     assert!(
-        stderr(&verified).contains("look 1: 1 lines were written after it"),
+        stderr(&verified).contains("look 1: 1 line written after it"),
         "{}",
         stderr(&verified)
     );

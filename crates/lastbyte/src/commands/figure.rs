@@ -11,7 +11,7 @@ use lastbyte_report::figure::{self, Figure, Print, Width};
 use crate::{
     failure::Failure,
     files,
-    terminal::{save, wrote_as},
+    terminal::{counted, save, wrote_as},
 };
 
 /// Options for figures.
@@ -121,7 +121,10 @@ impl FigureArguments {
                     write(&path.join(format!("{name}.pdf")), print)?;
                     write(&path.join(format!("{name}.svg")), print)?;
                 }
-                wrote_as(path, &format!("{} as PDF and SVG", counted(drawn.len())));
+                wrote_as(
+                    path,
+                    &format!("{} as PDF and SVG", counted(drawn.len() as u64, "chart")),
+                );
             } else {
                 write(path, &prints[0])?;
                 let what = match figures.len() {
@@ -129,7 +132,7 @@ impl FigureArguments {
                     all => format!(
                         "`{}`, one of {}; a directory gets all",
                         figures[0].name,
-                        counted(all)
+                        counted(all as u64, "chart")
                     ),
                 };
                 wrote_as(path, &what);
@@ -147,12 +150,5 @@ fn write(path: &Path, print: &Print) -> Result<(), Failure> {
     match Kind::of(path) {
         Some(Kind::Pdf) => files::write(path, &print.pdf()),
         _ => files::write(path, print.svg().as_bytes()),
-    }
-}
-
-fn counted(charts: usize) -> String {
-    match charts {
-        1 => "1 chart".to_owned(),
-        many => format!("{many} charts"),
     }
 }

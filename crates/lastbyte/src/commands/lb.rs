@@ -37,7 +37,7 @@ use self::health::Health;
 use super::{fleet_file::FleetFile, serve::descriptors, values};
 use crate::{
     failure::Failure,
-    terminal::{self, notice},
+    terminal::{self, counted, notice},
 };
 
 const EXAMPLES: &str = "\
@@ -247,7 +247,7 @@ async fn balance(
         };
         tokio::task::spawn_local(metrics::serve(listener, sources));
     }
-    let servers = counted(control.file.fleet.servers.len(), "server");
+    let servers = counted(control.file.fleet.servers.len() as u64, "server");
     notice(format!("listening on {} ({servers})", loopback(address)));
     let mut ticks = time::interval(CHECK_INTERVAL);
     let mut probes = time::interval(arguments.health_interval.max(Duration::from_millis(10)));
@@ -299,12 +299,6 @@ fn read(path: &Path, address: SocketAddr) -> Result<FleetFile, Failure> {
     }
 }
 
-/// A number of things: `1 server`, `2 servers`.
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 /// The interval at which the file and the threads are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -323,8 +317,8 @@ impl Control {
                 let draining = servers.iter().filter(|server| server.drain).count();
                 notice(format!(
                     "reloaded: {} ({draining} draining), {} of connection IDs",
-                    counted(servers.len(), "server"),
-                    counted(ids.len(), "layout")
+                    counted(servers.len() as u64, "server"),
+                    counted(ids.len() as u64, "layout")
                 ));
             }
             Err(Failure::Usage(why) | Failure::Run(why)) => terminal::error(format!(

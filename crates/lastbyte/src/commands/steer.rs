@@ -29,7 +29,7 @@ use super::{experiment_file, report, sealed, values};
 use crate::{
     failure::Failure,
     files,
-    terminal::{notice, print},
+    terminal::{counted, notice, print},
 };
 
 const EXAMPLES: &str = "\
@@ -598,14 +598,14 @@ fn verify(
         .enumerate()
     {
         if again.later > 0 {
-            let later = again.later;
             let is_by_states = ramp.looks().get(number).is_some_and(|look| look.by_states);
             let what = if is_by_states {
-                "were not in its states: it cannot be compared"
+                "not in its states: it cannot be compared"
             } else {
-                "were written after it, with an earlier time: only its decision is compared"
+                "written after it, with an earlier time: only its decision is compared"
             };
-            notice(format!("look {number}: {later} lines {what}"));
+            let later = counted(again.later, "line");
+            notice(format!("look {number}: {later} {what}"));
         }
         without += usize::from(again.is_lost);
         for difference in &again.differences {
@@ -614,19 +614,19 @@ fn verify(
         }
     }
     if without > 0 {
-        let looks = counted(without, "look");
+        let looks = counted(without as u64, "look");
         notice(format!(
             "{looks} cannot be compared: lines of them are lost"
         ));
     }
-    let looks = counted(ramp.looks().len(), "look");
+    let looks = counted(ramp.looks().len() as u64, "look");
     if count == 0 {
         let sum = &last.sum;
         print(format!("{looks}: no differences; the last sum is {sum}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     print(text)?;
-    let differences = counted(count, "difference");
+    let differences = counted(count as u64, "difference");
     Err(Failure::Run(format!("{differences} in {looks}")))
 }
 
@@ -701,10 +701,6 @@ pub(super) fn recomputed(
             }
         });
     Ok(all.collect())
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Whether a look has fewer connections of an arm at a site than another one.

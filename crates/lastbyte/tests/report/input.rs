@@ -117,7 +117,7 @@ fn options_that_do_not_fit_the_log_are_errors() {
             "words",
             "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
             &["--metric", "arm"],
-            "error: --metric: invalid `arm` in 2 lines, first `\"a\"` (expected a number, zero or more)",
+            "error: --metric: invalid `arm` in 2 lines, first `\"a\"` (expected a number from zero to 10^15)",
             2,
         ),
         (

@@ -77,6 +77,7 @@ pub(super) struct Analysis {
     pub(super) without_arm: u64,
     pub(super) without_value: BTreeMap<String, u64>,
     /// Lines with more lost packets than sent ones, or fewer than none.
+    pub(super) contradictions: u64,
     pub(super) impossible_losses: u64,
     pub(super) copies: Option<Copies>,
     /// Connections of sizes outside of all bins.
@@ -180,7 +181,13 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
     let order = order(&tally, &settings)?;
     let arms = arms(&tally, &settings, &order)?;
     let has_size_rule = tally.left_out.lines().1 > 0;
-    let queries = QueryBuilder::new(&settings, tally.dialect, &arms[0].name, has_size_rule);
+    let queries = QueryBuilder::new(
+        &settings,
+        tally.dialect,
+        &arms[0].name,
+        has_size_rule,
+        tally.contradictions > 0,
+    );
     let mut groups = Vec::new();
     let mut all = group(&tally, &order, &queries, Subgroup::All, &settings);
     if all.times[0].finished() == 0 {
@@ -253,6 +260,7 @@ pub(super) fn analysis(tally: Tally, mut settings: Settings) -> Result<Analysis,
         left_out: tally.left_out,
         without_arm: tally.without_arm,
         without_value: tally.without_value,
+        contradictions: tally.contradictions,
         impossible_losses: tally.impossible_losses,
         copies: tally.copies,
         experiment: tally.experiment,

@@ -26,9 +26,10 @@ pub enum Error {
     },
     /// Some lines have an invalid `ttlb`, or an invalid value of another metric.
     #[error(
-        "invalid `{metric}` in {lines} lines, first `{first}` (expected {}, zero or more): convert these lines, or exclude \
+        "invalid `{metric}` in {}, first `{first}` (expected {}): convert these lines, or exclude \
          them with --where",
-        if metric == "ttlb" { "milliseconds" } else { "a number" }
+        counted(*lines, "line"),
+        if metric == "ttlb" { "milliseconds, zero or more" } else { "a number from zero to 10^15" }
     )]
     NotATime {
         /// The name of the metric.
@@ -179,6 +180,11 @@ pub(crate) fn several_experiments(names: &[Option<String>]) -> String {
     )
 }
 
+/// A number of things, as plain digits.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Why none of the lines has an arm.
 fn no_arms(lines: u64, is_h2o: bool, rules: &[(&str, u64)]) -> String {
     if rules.is_empty() {
@@ -189,7 +195,7 @@ fn no_arms(lines: u64, is_h2o: bool, rules: &[(&str, u64)]) -> String {
     }
     let why: Vec<String> = rules
         .iter()
-        .map(|(why, lines)| format!("{lines} lines because {why}"))
+        .map(|(why, lines)| format!("{} because {why}", counted(*lines, "line")))
         .collect();
     format!(
         "no connections to compare: all lines with an arm are left out by the rules for {} logs, {}; to include all of them, define the \

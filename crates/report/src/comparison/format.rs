@@ -86,6 +86,11 @@ pub(super) fn count(value: u64) -> String {
     out
 }
 
+/// A whole number and what follows for one, or for more or none.
+pub(super) fn counted(value: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(value), if value == 1 { one } else { many })
+}
+
 /// `= 0.032`, `< 0.0001`.
 pub(super) fn p_value(p: f64) -> String {
     if p < 0.0001 {

@@ -118,6 +118,8 @@ pub(super) struct Tally {
     pub(super) absent: Vec<AbsentKey>,
     /// Lines with more lost packets than sent ones, or fewer than none.
     pub(super) impossible_losses: u64,
+    /// Lines with a time of a transfer that is not complete.
+    pub(super) contradictions: u64,
     /// The first state that begins like an earlier one, where that may be chance.
     pub(super) repeated: Option<String>,
 }
@@ -402,12 +404,14 @@ impl Counter {
     fn add(&mut self, file: &str, row: &[Value]) -> Result<(), Error> {
         let of = |column| value(row, column);
         let whole = |column| whole(of(column));
-        self.presence.add(row);
+        self.presence.add(row, self.is_ttlb);
         let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Rules)) else {
             return Ok(());
         };
         self.copies.add(file, row);
-        let ttlb = match Ttlb::of(of(Column::Value)) {
+        self.tally.contradictions +=
+            u64::from(self.is_ttlb && *of(Column::Value) == Value::Bool(false));
+        let ttlb = match Ttlb::of(of(Column::Value), self.is_ttlb) {
             Ttlb::Micros(micros) => Some(micros),
             Ttlb::Never if !self.is_ttlb => {
                 *self.tally.without_value.entry(arm).or_insert(0) += 1;
@@ -582,16 +586,23 @@ impl Counter {
 /// A `ttlb` of a log, in milliseconds there.
 enum Ttlb {
     Micros(u64),
-    /// Absent, or one of the marks for "unknown".
+    /// Absent, one of the marks for "unknown", or of a transfer that is not complete.
     Never,
     NotATime,
 }
 
+/// Values are counted in thousandths, and those above are not exact.
+const VALUE_MAX: f64 = 1e15;
+
 impl Ttlb {
-    fn of(value: &Value) -> Self {
+    fn of(value: &Value, is_ttlb: bool) -> Self {
         match value.as_f64() {
-            _ if is_unknown(value) => Self::Never,
-            Some(ms) if ms >= 0.0 => Self::Micros((ms * 1000.0).round() as u64),
+            _ if is_unknown(value, is_ttlb) || (is_ttlb && *value == Value::Bool(false)) => {
+                Self::Never
+            }
+            Some(ms) if (0.0..=VALUE_MAX).contains(&ms) => {
+                Self::Micros((ms * 1000.0).round() as u64)
+            }
             _ => Self::NotATime,
         }
     }

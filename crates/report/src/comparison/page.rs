@@ -12,7 +12,7 @@ use super::{
     balance::{ALARM, By},
     bars,
     figure::{self, Chart, Size, Subject},
-    format::{self, count, percent, percent_range},
+    format::{self, count, counted, percent, percent_range},
     queries::{Dialect, Subgroup, chart_shares},
     sweep, tables,
     text::{self, Significance},
@@ -483,15 +483,19 @@ impl Page<'_> {
                     ""
                 };
                 format!(
-                    "<b>{}</b> <span>{} connections{few}</span>",
+                    "<b>{}</b> <span>{}{few}</span>",
                     escaped(&group.title),
-                    count(total)
+                    counted(total, "connection", "connections")
                 )
             }
             Subject::Neighbour(kind) => format!(
-                "<b>{}</b> <span>{} paths</span>",
+                "<b>{}</b> <span>{}</span>",
                 escaped(&kind.name),
-                count(kind.counts.iter().copied().max().unwrap_or(0))
+                counted(
+                    kind.counts.iter().copied().max().unwrap_or(0),
+                    "path",
+                    "paths"
+                )
             ),
             Subject::Group(_) | Subject::Paths(_) => String::new(),
         };

@@ -6,7 +6,7 @@ use lastbyte_record::connection_log::{
     keys::{
         ANATOMY_APPLICATION, ANATOMY_FLOW_CONTROL, ANATOMY_IDLE, ANATOMY_LAST_ACK, ANATOMY_PACING,
         ANATOMY_QUEUEING, ANATOMY_REPAIR, ANATOMY_WINDOW, ARM, CC_CWND_EXITING_SLOW_START,
-        CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB, CONN_ID, CONTENT_LENGTH,
+        CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB, COMPLETE, CONN_ID, CONTENT_LENGTH,
         EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND, JUMPSTART_PREV_RATE, MODULE,
         NEIGHBOUR_DELAY, NEIGHBOUR_KIND, NEIGHBOUR_LOSS, NEIGHBOUR_RATE, NUM_JUMPSTART_APPLICABLE,
         NUM_PACED, NUM_PACKETS_LOST, NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TIME,
@@ -280,8 +280,11 @@ columns! { |settings|
     Site: site(settings);
     /// The value that puts the line into a bin.
     Bin: bin_value(settings);
-    /// The time to last byte, or the value that is compared in its place.
-    Value: settings.metric.expression().map_or_else(|| of(TTLB), |value| format!("({value})"));
+    /// The time to last byte, or the value that is compared in its place; `false` where a time contradicts that the transfer is incomplete.
+    Value: settings.metric.expression().map_or_else(
+        || format!("{0} == false && {1} ? false : {1}", of(COMPLETE), of(TTLB)),
+        |value| format!("({value})"),
+    );
     Loss: loss();
     Handshake: rounded(CLIENT_HANDSHAKE);
     Confirmed: rounded(HANDSHAKE_CONFIRMED_MSEC);
@@ -393,6 +396,8 @@ pub(super) struct QueryBuilder<'a> {
     baseline: &'a str,
     /// Whether lines of small objects are left out.
     has_size_rule: bool,
+    /// Whether incomplete transfers have a time.
+    has_contradictions: bool,
 }
 
 /// The percentiles of charts, as shares.
@@ -411,12 +416,14 @@ impl<'a> QueryBuilder<'a> {
         dialect: Dialect,
         baseline: &'a str,
         has_size_rule: bool,
+        has_contradictions: bool,
     ) -> Self {
         Self {
             settings,
             dialect,
             baseline,
             has_size_rule,
+            has_contradictions,
         }
     }
 
@@ -431,6 +438,9 @@ impl<'a> QueryBuilder<'a> {
     /// The value of the row that is compared, in a block over rows.
     fn value(&self) -> String {
         match self.settings.metric.expression() {
+            None if self.has_contradictions => {
+                format!("(r[\"{COMPLETE}\"] == false ? nil : r[\"{TTLB}\"])")
+            }
             None => format!("r[\"{TTLB}\"]"),
             Some(value) => format!("({value})"),
         }
@@ -544,8 +554,13 @@ impl<'a> QueryBuilder<'a> {
     /// The mean of each part of the times of completed transfers, by arm.
     pub(super) fn parts(&self) -> String {
         let means = PARTS.map(|(key, _)| format!("average(r[\"{key}\"])"));
+        let complete = if self.has_contradictions {
+            format!("{} != false && ", of(COMPLETE))
+        } else {
+            String::new()
+        };
         format!(
-            "{}select({} && {}) >> group_by({}) {{ |r| [{}] }}",
+            "{}select({complete}{} && {}) >> group_by({}) {{ |r| [{}] }}",
             self.selected(&Subgroup::All),
             of(TTLB),
             of(ANATOMY_LAST_ACK),

@@ -154,7 +154,7 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    pub(super) fn add(&mut self, row: &[Value]) {
+    pub(super) fn add(&mut self, row: &[Value], is_time: bool) {
         self.lines += 1;
         let of = |column| value(row, column);
         let has_arm = [Column::Named, Column::H2oArm]
@@ -165,7 +165,7 @@ impl Presence {
         for (has_value, column) in self.has_values.iter_mut().zip(VALUES) {
             *has_value |= match column {
                 Column::Named => has_arm,
-                Column::Value => counts && !is_unknown(of(column)),
+                Column::Value => counts && !is_unknown(of(column), is_time),
                 _ => counts && !of(column).is_null(),
             };
         }
@@ -220,9 +220,13 @@ pub(super) fn value(row: &[Value], column: Column) -> &Value {
 /// same number for an absent `ttlb`.
 pub(super) const NEVER_MS: f64 = 1e12;
 
+/// The smallest mark for "unknown" of a value that is no time.
+const UNKNOWN_MIN: f64 = 9.2e18;
+
 /// Whether a value is absent, or one of the marks for "unknown".
-pub(super) fn is_unknown(value: &Value) -> bool {
-    value.is_null() || value.as_f64().is_some_and(|ms| ms >= NEVER_MS)
+pub(super) fn is_unknown(value: &Value, is_time: bool) -> bool {
+    let least = if is_time { NEVER_MS } else { UNKNOWN_MIN };
+    value.is_null() || value.as_f64().is_some_and(|value| value >= least)
 }
 
 /// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.
@@ -325,7 +329,7 @@ pub(super) fn write(
     out.write_all(head.as_bytes()).map_err(unwritten)?;
     let mut presence = Presence::default();
     let outcome = rows(inputs, settings, |_, row| {
-        presence.add(row);
+        presence.add(row, settings.metric.is_ttlb());
         let line = line(row);
         sum.add(&line);
         out.write_all(line.as_bytes()).map_err(unwritten)

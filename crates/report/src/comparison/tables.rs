@@ -5,8 +5,8 @@ use core::fmt::Write;
 use super::{
     analysis::{Analysis, Group, LossGroup, MeasureTable, TABLE},
     format::{
-        self, ABSENT, count, hundredths, mean_value, p_value, percent, percent_range, points,
-        points_range, share, share_range, signed,
+        self, ABSENT, count, counted, hundredths, mean_value, p_value, percent, percent_range,
+        points, points_range, share, share_range, signed,
     },
     parts::Parts,
     paths::Paths,
@@ -517,9 +517,9 @@ pub(super) fn balance(analysis: &Analysis) -> String {
         let head = match test.left_out {
             0 => test.by.name().to_owned(),
             some => format!(
-                "{} ({} connections without one left out)",
+                "{} ({} without one left out)",
                 test.by.name(),
-                count(some)
+                counted(some, "connection", "connections")
             ),
         };
         table.row(

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use super::{
     analysis::{Analysis, Group, LARGEST, LARGEST_ALARM, LARGEST_OF, SMALL, beside_z},
     format::{
-        ABSENT, count, hundredths, percent, percent_range, points, points_range, share,
+        ABSENT, count, counted, hundredths, percent, percent_range, points, points_range, share,
         share_range, signed,
     },
     power::POWER,
@@ -137,7 +137,7 @@ pub(super) fn stratified(analysis: &Analysis) -> Vec<String> {
         let why = ["fewer than two values in an arm", "a value of 0, which has no logarithm"];
         let left_out = one.left_out.iter().zip(why).filter(|(many, _)| **many > 0);
         let left_out: Vec<String> = left_out
-            .map(|(many, why)| format!("; {} connections are of sites with {why}", count(*many)))
+            .map(|(many, why)| format!("; {} of sites with {why}", counted(*many, "connection is", "connections are")))
             .collect();
         let left_out = left_out.concat();
         Some(format!(

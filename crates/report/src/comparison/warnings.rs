@@ -3,7 +3,7 @@
 use super::{
     analysis::{Analysis, SMALL},
     balance::{ALARM, BalanceTest, By, LOOK, Stratified},
-    format::{count, p_value, percent, percent_range},
+    format::{count, counted, p_value, percent, percent_range},
     gather::{OTHER_SITES, SITES_MAX},
     queries::{Dialect, Subgroup},
     text::{large_values, listed, of_metric, success_together},
@@ -74,10 +74,16 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             count(analysis.pairs as u64)
         ));
     }
+    if analysis.contradictions > 0 {
+        all.push(format!(
+            "On {} with `\"complete\":false` there is a `ttlb`, which is not that of a whole transfer: they count as incomplete.",
+            counted(analysis.contradictions, "line", "lines")
+        ));
+    }
     if analysis.impossible_losses > 0 {
         all.push(format!(
-            "On {} lines, more packets are lost than sent, or fewer than none: their packet loss is left out.",
-            count(analysis.impossible_losses)
+            "On {}, more packets are lost than sent, or fewer than none: that packet loss is left out.",
+            counted(analysis.impossible_losses, "line", "lines")
         ));
     }
     for empty in analysis.left_out.empty_arms() {
@@ -146,6 +152,21 @@ fn imbalance(analysis: &Analysis, test: &BalanceTest) -> Option<String> {
     })
 }
 
+/// How many connections are of sites that are counted together.
+fn other_sites(analysis: &Analysis) -> Option<String> {
+    let mut groups = analysis.groups.iter();
+    let others = groups.find(|group| group.title == OTHER_SITES)?;
+    let total: u64 = others.times.iter().map(Counts::total).sum();
+    let what = match &analysis.settings.by {
+        Some(by) if analysis.settings.bins.is_none() => format!("values of `{by}`"),
+        _ => "sites".to_owned(),
+    };
+    Some(format!(
+        "The log has more than {SITES_MAX} {what}; the {} connections of those that came after are counted together, as {OTHER_SITES}.",
+        count(total)
+    ))
+}
+
 /// What a reader of the results has to know.
 pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
@@ -167,19 +188,27 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
     }
     if analysis.without_arm > 0 {
         all.push(format!(
-            "{} lines have no arm and are left out.",
-            count(analysis.without_arm)
+            "{} left out.",
+            counted(
+                analysis.without_arm,
+                "line has no arm and is",
+                "lines have no arm and are"
+            )
         ));
     }
     if !analysis.without_value.is_empty() {
+        let metric = &analysis.settings.metric.name;
         let by_arm = analysis.without_value.iter();
         let by_arm: Vec<String> = by_arm
             .map(|(arm, lines)| format!("{} of {arm}", count(*lines)))
             .collect();
         all.push(format!(
-            "{} connections have no value of `{}` and are left out: {}.",
-            count(analysis.without_value.values().sum()),
-            analysis.settings.metric.name,
+            "{} left out: {}.",
+            counted(
+                analysis.without_value.values().sum(),
+                &format!("connection has no value of `{metric}` and is"),
+                &format!("connections have no value of `{metric}` and are"),
+            ),
             by_arm.join(", ")
         ));
     }
@@ -187,15 +216,15 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
     if !rules.is_empty() {
         let (lines, left_out) = analysis.left_out.lines();
         all.push(format!(
-            "{} of {} lines are left out by the rules for production logs; a line can be under several of them.",
+            "{} of {} left out by the rules for production logs; a line can be under several of them.",
             count(left_out),
-            count(lines)
+            counted(lines, "line is", "lines are")
         ));
     }
     for (why, lines) in rules {
         all.push(format!(
-            "{} lines are left out because {why}.",
-            count(lines)
+            "{} left out because {why}.",
+            counted(lines, "line is", "lines are")
         ));
     }
     if analysis.dialect == Dialect::H2o {
@@ -206,27 +235,17 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
         );
     }
     for test in analysis.balance.iter().filter(|test| test.left_out > 0) {
+        let by = test.by.name();
         all.push(format!(
-            "{} connections have no {} and are left out of the test of the arms’ shares by it.",
-            count(test.left_out),
-            test.by.name()
+            "{} left out of the test of the arms’ shares by it.",
+            counted(
+                test.left_out,
+                &format!("connection has no {by} and is"),
+                &format!("connections have no {by} and are"),
+            )
         ));
     }
-    let others = analysis
-        .groups
-        .iter()
-        .find(|group| group.title == OTHER_SITES);
-    if let Some(others) = others {
-        let total: u64 = others.times.iter().map(Counts::total).sum();
-        let what = match &analysis.settings.by {
-            Some(by) if analysis.settings.bins.is_none() => format!("values of `{by}`"),
-            _ => "sites".to_owned(),
-        };
-        all.push(format!(
-            "The log has more than {SITES_MAX} {what}; the {} connections of those that came after are counted together, as {OTHER_SITES}.",
-            count(total)
-        ));
-    }
+    all.extend(other_sites(analysis));
     if analysis.outside_bins > 0
         && analysis.settings.bins.is_none()
         && analysis
@@ -235,8 +254,8 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<String> {
             .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
     {
         all.push(format!(
-            "{} connections have objects outside 200 kB to 3.2 MB, or of unknown size: they are in all charts except those by size.",
-            count(analysis.outside_bins)
+            "{} outside 200 kB to 3.2 MB, or of unknown size: all charts except those by size have them.",
+            counted(analysis.outside_bins, "connection has an object", "connections have objects")
         ));
     }
     all

@@ -10,6 +10,7 @@ use lastbyte_units as units;
 use serde_json::{Value, json};
 
 use super::log::Log;
+use crate::terminal::counted;
 
 /// The number of curves that a chart has colours for.
 const CURVES_MAX: usize = 4;
@@ -76,8 +77,8 @@ impl Answer {
         }
         if log.incomplete > 0 {
             answer.warnings.push(format!(
-                "{} lines of incomplete transfers are left out: whether another algorithm would have completed them is not predicted",
-                log.incomplete
+                "left out: {} of incomplete transfers: whether another algorithm would have completed them is not predicted",
+                counted(log.incomplete, "line")
             ));
         }
         if log.copies > 0.0 {
@@ -88,8 +89,9 @@ impl Answer {
         }
         if log.without_statistics + log.without_arm > 0 {
             answer.warnings.push(format!(
-                "{} lines without statistics of QUIC and {} without an arm are left out",
-                log.without_statistics, log.without_arm
+                "left out: {} without statistics of QUIC and {} without an arm",
+                counted(log.without_statistics, "line"),
+                log.without_arm
             ));
         }
         for (count, what) in [
@@ -103,7 +105,7 @@ impl Answer {
             if count > 0 {
                 answer
                     .warnings
-                    .push(format!("{count} lines of {what} are left out"));
+                    .push(format!("left out: {} of {what}", counted(count, "line")));
             }
         }
         answer

@@ -20,7 +20,7 @@ use crate::{
     failure::Failure,
     files,
     table::Table,
-    terminal::{notice, print},
+    terminal::{counted, notice, print},
 };
 
 /// Whether the first line of a log is of a request, `None` without one, and the open log if it can be read once. Standard input is
@@ -194,8 +194,8 @@ fn say_what_is_left_out(requests: &Requests, settings: &Settings) {
         }
     }
     if requests.left_out > 0 {
-        let count = requests.left_out;
-        notes.push(format!("{count} requests without an arm are left out"));
+        let left_out = counted(requests.left_out, "request");
+        notes.push(format!("left out: {left_out} without an arm"));
     }
     notes.extend(requests.absent.iter().map(ToString::to_string));
     for warning in warnings {

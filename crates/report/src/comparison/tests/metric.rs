@@ -113,6 +113,64 @@ fn a_metric_of_text_is_named_as_the_error() {
     );
 }
 
+/// Values above 10^12 are values, and those that are not counted exactly are refused.
+#[test]
+fn large_values_of_a_metric_are_values() {
+    let of = |largest: u64| {
+        let text = values(
+            false,
+            |number| largest - number,
+            |number| largest / 2 + number,
+        );
+        let settings = Settings {
+            metric: Metric::of("x"),
+            ..quick()
+        };
+        read(&text, settings)
+    };
+    let summary = of(8_000_000_000_000).expect("a report").summary();
+    assert!(
+        summary.iter().all(|arm| arm.completed == arm.connections),
+        "{summary:?}"
+    );
+    let error = of(9_000_000_000_000_000).expect_err("an error").to_string();
+    assert!(
+        error.starts_with("invalid `x` in 2000 lines, first `90000000000000")
+            && error.contains("(expected a number from zero to 10^15)"),
+        "{error}"
+    );
+}
+
+/// A time of a transfer that did not complete is that of its end, and is none to last byte.
+#[test]
+fn an_incomplete_transfer_with_a_time_is_incomplete() {
+    let text = |ttlb: &str| {
+        let lines = (0..600).map(|number| {
+            let [arm, lost] = [
+                ["base", "new"][number % 2],
+                if number % 20 == 1 { "false" } else { "true" },
+            ];
+            let time = if lost == "false" {
+                ttlb.to_owned()
+            } else {
+                (100 + number).to_string()
+            };
+            format!("{{\"arm\":\"{arm}\",\"ttlb\":{time},\"complete\":{lost}}}\n")
+        });
+        lines.collect::<String>()
+    };
+    let [with, without] = ["3", "null"].map(|time| read(&text(time), quick()).expect("a report"));
+    assert_eq!(with.summary(), without.summary());
+    let completed: Vec<u64> = with.summary().iter().map(|arm| arm.completed).collect();
+    assert_eq!(completed, [300, 270]);
+    let warning = "On 30 lines with `\"complete\":false` there is a `ttlb`, which is not that of a whole transfer: they count as incomplete.";
+    let has = |of: &Comparison| of.warnings().iter().any(|one| one == warning);
+    assert_eq!([has(&with), has(&without)], [true, false]);
+    // The queries of the page leave these times out as well.
+    let query = |of: &Comparison| of.html().contains("complete&quot;] == false");
+    assert_eq!([query(&with), query(&without)], [true, false]);
+}
+
 /// Values count of lines with an arm, and marks for "unknown" are none.
 #[test]
 fn a_metric_that_no_counting_line_has_is_named() {

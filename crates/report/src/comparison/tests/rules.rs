@@ -122,7 +122,7 @@ fn errors_about_arms_name_those_that_rules_left_out() {
     let none = h2o(&[("jumpstart.prev-rate", 7)]);
     let error = read(&none, quick()).expect_err("no arm").to_string();
     assert!(
-        error.contains("1 lines because `jumpstart.prev-rate` is not 0")
+        error.contains("1 line because `jumpstart.prev-rate` is not 0")
             && error.contains("--resumed"),
         "{error}"
     );
@@ -144,6 +144,10 @@ fn lines_with_and_without_an_experiment_cannot_be_compared() {
         arm: Some("_[\"experiment\"] ? \"x\" : \"before\"".to_owned()),
         ..quick()
     };
-    assert!(read(&format!("{with}{without}"), settings).is_ok());
+    assert!(read(&format!("{with}{without}"), settings.clone()).is_ok());
+    // Two experiments are not comparable by any expression.
+    let other = with.replace("\"x\"", "\"y\"");
+    let error = read(&format!("{with}{other}{without}"), settings).expect_err("two experiments");
+    assert!(error.to_string().contains("(x, y)"), "{error}");
     assert!(read(without, quick()).is_err_and(|error| matches!(error, Error::OneArm { .. })));
 }
