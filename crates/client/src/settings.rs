@@ -12,6 +12,9 @@ use crate::{
     trust::{Identity, Trust},
 };
 
+/// The most fields in the head of a response.
+pub(crate) const FIELDS_MAX: u16 = 500;
+
 /// The versions of HTTP that may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versions {
@@ -126,7 +129,10 @@ impl Settings {
         transport.streams.connection_window = CONNECTION_WINDOW;
         Self {
             transport,
-            http3: http3::Config::default(),
+            http3: http3::Config {
+                fields_max: FIELDS_MAX,
+                ..http3::Config::default()
+            },
             versions: Versions::default(),
             head_start: Duration::from_millis(200),
             trust: Trust::default(),

@@ -64,7 +64,7 @@ pub struct Limits {
     /// Bytes on the QPACK encoder stream. A completed exchange returns the capacity of the table. Default:
     /// 1 MiB at once, 128 KiB a second.
     pub encoder_bytes: Rate,
-    /// Interim responses to one request. Default: 32.
+    /// Interim responses to one request. Default: 100.
     pub informational: u16,
     /// Bytes of a SETTINGS frame. Default: 1024.
     pub settings_size: u16,
@@ -101,7 +101,7 @@ impl Default for Limits {
             unknown_bytes: Rate::new(256 << 10, 64 << 10),
             tiny_data: Rate::new(10_000, 1000),
             encoder_bytes: Rate::new(1 << 20, 128 << 10),
-            informational: 32,
+            informational: 100,
             settings_size: 1024,
         }
     }

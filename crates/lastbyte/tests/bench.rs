@@ -531,6 +531,7 @@ fn options_that_contradict_each_other_are_usage_errors() {
         (&["-D", "10"], "`10s`"),
         (&["-n", "5", "-D", "1s"], "cannot be used with"),
         (&["--warm-up-time", "1s"], "--duration"),
+        (&["--warm-up-time", "1s", "-n", "5"], "--requests"),
         (&["--http", "1.1", "-m", "2"], "expected `-m 1`"),
         (
             &["-t", "2"],

@@ -511,6 +511,26 @@ fn a_name_is_of_one_file() {
     }
 }
 
+/// A server that was killed, or is writing, leaves a part of a line.
+#[test]
+fn a_torn_line_is_left_out_with_a_warning() {
+    let folder = folder("replay-torn");
+    let lines = lines_of_parts();
+    let whole = lines.concat();
+    fs::write(folder.join("a.ndjson"), &whole).expect("a log");
+    let torn = format!("{whole}{}", &lines[0][..lines[0].len() / 2]);
+    fs::write(folder.join("b.ndjson"), torn).expect("a log");
+    let states = ["a.ndjson", "b.ndjson"].map(|log| {
+        let output = lastbyte(&folder, &["replay", "--partial", log]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let warns = stderr(&output).contains("warning: skipped 1 line that is not JSON");
+        assert_eq!(warns, log == "b.ndjson", "{}", stderr(&output));
+        let text = String::from_utf8(output.stdout).expect("a state");
+        text.lines().count()
+    });
+    assert_eq!(states[0], states[1]);
+}
+
 #[test]
 fn bad_input_is_named_with_the_remedy() {
     let folder = folder("replay-input");

@@ -196,6 +196,28 @@ fn weights_are_numbers_that_are_not_negative() {
     );
 }
 
+/// 0.1 has no exact binary form, so that its sums are rounded.
+#[test]
+fn equal_weights_give_the_percentiles_of_values_without_weights() {
+    for len in [1, 2, 20, 100, 1000] {
+        let rows: String = (1..=len).map(|value| format!("{value}\n")).collect();
+        let shares: Vec<f64> = (0..=20).map(|part| f64::from(part) / 20.0).collect();
+        let plain = run(
+            &format!("percentile(_, {shares:?})"),
+            &rows,
+            Options::default(),
+        );
+        for weight in [0.1, 0.3, 0.7, 3.0] {
+            let query = format!("percentile(_, {shares:?}, weight: {weight})");
+            assert_eq!(
+                run(&query, &rows, Options::default()),
+                plain,
+                "{len} {weight}"
+            );
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn weighted_percentiles_agree_with_a_naive_model_on_threads_and_in_parts(

@@ -99,12 +99,12 @@ pub struct CompletionTimes {
     pub mean: Duration,
     /// The median.
     pub p50: Duration,
-    /// The 99th percentile: the smallest time that at least 99 % do not exceed.
-    pub p99: Duration,
+    /// The 99th percentile: the smallest time that at least 99 % do not exceed; `None` of fewer than 100 transfers.
+    pub p99: Option<Duration>,
     /// The mean slowdown: the time in relation to that of the empty path.
     pub slowdown_mean: f64,
-    /// Its 99th percentile.
-    pub slowdown_p99: f64,
+    /// Its 99th percentile; `None` of fewer than 100 transfers.
+    pub slowdown_p99: Option<f64>,
 }
 
 /// The limits of the classes: short transfers, and long ones.
@@ -132,15 +132,16 @@ impl CompletionTimes {
             slowdowns.sort_by(f64::total_cmp);
             let rank = |share: usize| (times.len() * share).div_ceil(100).max(1) - 1;
             let at = |share: usize| times.get(rank(share)).copied();
-            let (p50, p99) = (at(50)?, at(99)?);
+            let p50 = at(50)?;
+            let has_p99 = times.len() >= 100;
             Some(Self {
                 below: *below,
                 count: times.len() as u64,
                 mean: times.iter().sum::<Duration>() / u32::try_from(times.len()).ok()?,
                 p50,
-                p99,
+                p99: at(99).filter(|_| has_p99),
                 slowdown_mean: slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
-                slowdown_p99: *slowdowns.get(rank(99))?,
+                slowdown_p99: slowdowns.get(rank(99)).copied().filter(|_| has_p99),
             })
         });
         classes.collect()
@@ -305,8 +306,10 @@ pub fn write_arrivals(arrivals: &ArrivalsOutcome, object: &mut Object<'_>) {
         one.integer("count", class.count)
             .number("mean_ms", ms(class.mean), 6)
             .number("p50_ms", ms(class.p50), 6)
-            .number("p99_ms", ms(class.p99), 6)
-            .number("slowdown_mean", class.slowdown_mean, 6)
-            .number("slowdown_p99", class.slowdown_p99, 6);
+            .number("slowdown_mean", class.slowdown_mean, 6);
+        if let (Some(time), Some(slowdown)) = (class.p99, class.slowdown_p99) {
+            one.number("p99_ms", ms(time), 6)
+                .number("slowdown_p99", slowdown, 6);
+        }
     }
 }

@@ -27,11 +27,10 @@ use crate::{
     head::Version,
     listener::{Handshake, Transport},
     mailbox::Sender,
+    settings::FIELDS_MAX,
     trust::describe,
 };
 
-/// The most fields in a response head over HTTP/1.1.
-const FIELDS_MAX: usize = 500;
 /// The receive windows of HTTP/2, in bytes: twice what Linux's largest receive buffer of 6 MiB lets arrive in a round trip, also
 /// while half of the stream's window waits to be announced.
 const STREAM_WINDOW_LEN: u32 = 12 << 20;
@@ -113,7 +112,7 @@ async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Res
     let error = stream.write_error();
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)
-        .max_headers(FIELDS_MAX)
+        .max_headers(FIELDS_MAX.into())
         .handshake(TokioIo::new(stream))
         .await?;
     Ok(RequestSender::Http1(sender, tokio::spawn(driver), error))

@@ -187,7 +187,7 @@ impl All {
         let mut drawn = Vec::new();
         let pairs = pair::pairs(&self.arms, &self.ends);
         if pair::are_left(&self.ends, &pairs) {
-            let why = "not joined: several files of an end have the same connection ID (expected one of each end)";
+            let why = "not joined: files with the same connection ID are of several connections (expected the two ends of one)";
             self.notes.push(why.to_owned());
         }
         for (first, second) in pairs {
@@ -196,8 +196,8 @@ impl All {
             let names = format!("`{}` and `{}`", arm.label, peer.label);
             let smallest = pair::join(arm, &ends[first], &peer, &ends[second]);
             self.notes.push(match smallest {
-                Some(ms) => format!("{names} are of one connection: their clocks are set so that the smallest one-way delays of both directions are equal, {ms:.2} ms"),
-                None => format!("{names} are of one connection, but no packets tell the time between their clocks"),
+                Some(ms) => format!("{names} have the same connection ID: their clocks are set so that the smallest one-way delays of both directions are equal, {ms:.2} ms"),
+                None => format!("{names} have the same connection ID, but no packets tell the time between their clocks"),
             });
             if smallest.is_some() {
                 drawn.push(second);

@@ -277,7 +277,7 @@ fn one_picture_of_both_ends(folder: &Path) {
     let plotted = lastbyte(folder, &["plot", "s", "c", "-o", "both.svg"]);
     let printed = stderr(&plotted);
     assert_eq!(
-        printed.matches(" are of one connection: ").count(),
+        printed.matches(" have the same connection ID: ").count(),
         2,
         "{printed}"
     );

@@ -22,8 +22,11 @@ pub(super) fn percentiles(values: Column, shares: &Shares) -> Eval {
         *weight = sum;
     }
     let last = pairs.len().saturating_sub(1);
+    // The rounding of so many additions: equal weights have the percentiles of values without weights.
+    let rounding = pairs.len() as f64 * f64::EPSILON * sum;
     Ok(shares.each(|share| {
-        let at = pairs.partition_point(|(_, up_to)| *up_to < share * sum);
+        let wanted = share * sum - rounding;
+        let at = pairs.partition_point(|(_, up_to)| *up_to < wanted);
         pairs.get(at.min(last)).map(|(value, _)| value.clone())
     }))
 }

@@ -53,7 +53,9 @@ pub fn pairs(arms: &[Arm], ends: &[End]) -> Vec<(usize, usize)> {
     for (index, end) in ends.iter().enumerate() {
         let same_title = |other: &usize| ends[*other].title == end.title;
         let other = match &others(index)[..] {
-            [other] if others(*other).len() == 1 => Some(*other),
+            [other] if others(*other).len() == 1 && !are_two_simulations(end, &ends[*other]) => {
+                Some(*other)
+            }
             several => {
                 let mut same = several.iter().copied().filter(same_title);
                 same.next().filter(|_| same.next().is_none())
@@ -70,6 +72,12 @@ pub fn pairs(arms: &[Arm], ends: &[End]) -> Vec<(usize, usize)> {
         }
     }
     pairs
+}
+
+/// Whether these are ends of simulations of different arms, networks, sizes or seeds, which their titles have.
+fn are_two_simulations(end: &End, other: &End) -> bool {
+    let is_simulated = |end: &End| end.title.contains(", flow ");
+    is_simulated(end) && is_simulated(other) && end.title != other.title
 }
 
 /// Whether ends without a pair may be of one connection, as of a file that was copied.

@@ -155,7 +155,7 @@ pub(crate) struct Load {
     #[arg(short = 'D', long, value_name = "SPAN", value_parser = positive_span)]
     pub(crate) duration: Option<Duration>,
     /// Time before the measured time, whose requests are not counted
-    #[arg(long, value_name = "SPAN", value_parser = units::span, requires = "duration")]
+    #[arg(long, value_name = "SPAN", value_parser = units::span, requires = "duration", conflicts_with = "requests")]
     pub(crate) warm_up_time: Option<Duration>,
     /// Number of connections
     #[arg(short = 'c', long, visible_alias = "clients", value_name = "N", default_value = "1", value_parser = positive(100_000))]

@@ -11,7 +11,7 @@ use lastbyte_replay::{Column, KEYS, Line, LogLine};
 use lastbyte_report::comparison::h2o_arm;
 use lastbyte_units::SplitMix64;
 
-use crate::{commands::report, failure::Failure};
+use crate::{commands::report, failure::Failure, terminal::notice};
 
 /// The columns before the numbers.
 const HEAD: usize = 9;
@@ -246,6 +246,8 @@ pub(super) fn read(
 ) -> Result<Part, Failure> {
     let options = Options {
         threads,
+        // As of a server that was killed, or is writing.
+        skip_bad_lines: true,
         ..Options::default()
     };
     let query = Query::compile(&query(), &[], options).map_err(Failure::run)?;
@@ -306,6 +308,9 @@ pub(super) fn read(
     });
     if let Some(failure) = failure {
         return Err(failure);
+    }
+    if let Some(skipped) = &outcome.skipped {
+        notice(format!("warning: {skipped}"));
     }
     outcome.into_result().map_err(Failure::run)?;
     log.names = paths

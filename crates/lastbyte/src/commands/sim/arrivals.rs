@@ -48,10 +48,14 @@ pub(super) fn run<'a>(
         results.iter().map(|(_, arrivals)| of(arrivals)).sum()
     };
     let are_none = |(_, arrivals): &&(&Job, ArrivalsOutcome)| arrivals.completions.is_empty();
-    for (job, _) in results.iter().filter(are_none) {
+    for (job, arrivals) in results.iter().filter(are_none) {
         let label = &job.label;
+        let what = match arrivals.open + arrivals.refused {
+            0 => "began",
+            _ => "was completed",
+        };
         notice(format!(
-            "warning: {}, {}: no transfer was completed",
+            "warning: {}, {}: no transfer {what}",
             label.network, label.arm
         ));
     }
@@ -83,6 +87,7 @@ fn json(results: &[(&Job, ArrivalsOutcome)]) -> String {
 /// A table for each network, with the transfers of all seeds of an arm together.
 fn tables(results: &[(&Job, ArrivalsOutcome)]) -> String {
     let mut text = String::new();
+    let mut has_few = false;
     let networks = results.chunk_by(|(one, _), (next, _)| one.label.network == next.label.network);
     for network in networks {
         let Some((first, _)) = network.first() else {
@@ -118,21 +123,27 @@ fn tables(results: &[(&Job, ArrivalsOutcome)]) -> String {
             };
             for class in CompletionTimes::by_size(&all) {
                 let name = arm.first().map(|(job, _)| job.label.arm.clone());
-                let times = [class.mean, class.p50, class.p99].map(|it| it.as_secs_f64() * 1e3);
+                has_few |= class.p99.is_none();
+                let times = [Some(class.mean), Some(class.p50), class.p99];
                 let start = [
                     name.unwrap_or_default(),
                     class.name(),
                     class.count.to_string(),
                 ];
-                let slowdowns = [class.slowdown_mean, class.slowdown_p99];
-                let cells = start.into_iter();
-                let cells = cells.chain(times.map(|ms| format!("{ms:.1}")));
-                table.row(cells.chain(slowdowns.map(|it| format!("{it:.2}"))));
+                let times = times.map(|it| it.map(|it| format!("{:.1}", it.as_secs_f64() * 1e3)));
+                let slowdowns = [Some(class.slowdown_mean), class.slowdown_p99];
+                let slowdowns = slowdowns.map(|it| it.map(|it| format!("{it:.2}")));
+                let numbers = times.into_iter().chain(slowdowns);
+                let numbers = numbers.map(|it| it.unwrap_or_else(|| "–".to_owned()));
+                table.row(start.into_iter().chain(numbers));
             }
         }
         text.push_str(&table.text());
         text.push('\n');
     }
     text.push_str("Times: from the client's first datagram until all data has arrived. Slowdown: in relation to the empty path.\n");
+    if has_few {
+        text.push_str("–: a P99 needs 100 transfers.\n");
+    }
     text
 }

@@ -61,12 +61,14 @@ fn completions(rows: &[Row]) -> String {
                 "arrivals beside {arm}, seed {seed}: {done} complete, {open} open, {refused} refused"
             );
             for class in CompletionTimes::by_size(arrivals) {
-                let [mean, p50, p99] = [class.mean, class.p50, class.p99].map(ms);
+                let [mean, p50] = [class.mean, class.p50].map(ms);
+                let p99 = class.p99.map(|p99| format!(", p99 {:.1} ms", ms(p99)));
                 let _ = writeln!(
                     text,
-                    "  {}: {} transfers, mean {mean:.1} ms, p50 {p50:.1} ms, p99 {p99:.1} ms",
+                    "  {}: {} transfers, mean {mean:.1} ms, p50 {p50:.1} ms{}",
                     class.name(),
-                    class.count
+                    class.count,
+                    p99.unwrap_or_default()
                 );
             }
         }

@@ -76,6 +76,20 @@ fn one_way_delays_do_not_depend_on_the_clocks() {
     }
 }
 
+/// With one seed, simulations of two arms have the same ID.
+#[test]
+fn ends_of_two_simulations_are_not_joined() {
+    for (title, is_joined) in [("a over b, flow 0", true), ("c over b, flow 0", false)] {
+        let (client, _) = ends(0.0, "a over b, flow 0");
+        let (_, server) = ends(0.0, title);
+        let arms = [&client, &server].map(|file| file.arms[0].clone());
+        let ends: Vec<_> = client.ends.into_iter().chain(server.ends).collect();
+        let pairs = pair::pairs(&arms, &ends);
+        assert_eq!(pairs.len(), usize::from(is_joined), "{title}");
+        assert_eq!(pair::are_left(&ends, &pairs), !is_joined, "{title}");
+    }
+}
+
 #[test]
 fn files_that_do_not_belong_together_are_not_joined() {
     let (client, server) = ends(0.0, "x");
