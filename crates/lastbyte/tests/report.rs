@@ -160,7 +160,7 @@ fn another_metric_in_bins_of_another_key() {
     assert!(
         report["notes"]
             .to_string()
-            .contains("1 connections have no value of `client.ttfb`"),
+            .contains("1 connection has no value of `client.ttfb`"),
         "{}",
         report["warnings"]
     );

@@ -163,7 +163,15 @@ impl Shared {
         Arc::new(Self {
             connector: Arc::clone(connector),
             upstream: Arc::clone(upstream),
-            balance: Balance::new(servers, seed, upstream.checks.is_some(), limits),
+            balance: Balance::new(
+                servers,
+                seed,
+                upstream.checks.is_some(),
+                balance::Limits {
+                    server_requests: limits.server_requests,
+                    slow_start: limits.slow_start,
+                },
+            ),
             slots: Slots::new(limits.requests.min(of_servers)),
             limits,
         })

@@ -95,7 +95,7 @@ fn endless_interim_responses_end_at_the_limit() {
     let failure = outcome.failure.expect("no final response");
     let why = failure.to_string();
     assert!(why.contains("too many interim responses"), "{why}");
-    assert_eq!(recorder.heads.len(), 32);
+    assert_eq!(recorder.heads.len(), 100);
 }
 
 #[test]

@@ -193,9 +193,9 @@ impl Site {
                 let trailers = Fields::new().with("x-sum", "5");
                 http3.trailers(quic, stream, &trailers).expect("open");
             }
-            // Our own client permits 32 (`lastbyte_http3::Limits::informational`).
+            // Our own client permits 100 (`lastbyte_http3::Limits::informational`).
             "hints" => {
-                for _ in 0..40 {
+                for _ in 0..110 {
                     let interim = Response::new(103);
                     http3.inform(quic, stream, &interim).expect("room");
                 }

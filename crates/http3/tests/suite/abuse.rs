@@ -359,10 +359,10 @@ fn rfc9114_10_5_a_header_section_that_does_not_arrive_times_out() {
 fn rfc9114_10_5_too_many_interim_responses_reset_the_stream() {
     let (mut pair, id) = client();
     pair.server
-        .say(id, &head(&[(":status", "103")]).repeat(40), false);
+        .say(id, &head(&[(":status", "103")]).repeat(110), false);
     pair.pass(4 * DELAY);
     let is_interim = |event: &&Event| matches!(event, Event::Informational { .. });
-    assert_eq!(pair.client.events.iter().filter(is_interim).count(), 32);
+    assert_eq!(pair.client.events.iter().filter(is_interim).count(), 100);
     let error = pair.client.events.iter().find_map(|event| match event {
         Event::Reset { error, .. } => Some(error.code),
         _ => None,

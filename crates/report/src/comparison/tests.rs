@@ -571,7 +571,7 @@ fn a_log_that_cannot_be_compared_is_an_error() {
         "{}",
         one("{\"a\":1}\n")
     );
-    assert!(one(&h2o(&[("num-paced", 0)])).contains("1 lines because `num-paced` is not 1"));
+    assert!(one(&h2o(&[("num-paced", 0)])).contains("1 line because `num-paced` is not 1"));
     assert!(one(H2O).contains("all connections are of the arm `slow-start`"));
     let never = "{\"arm\":\"baseline\",\"ttlb\":null}\n{\"arm\":\"b\",\"ttlb\":5}\n";
     assert!(

@@ -35,8 +35,6 @@ use std::{
 use lastbyte_units::SplitMix64;
 use tokio::time::Instant;
 
-use super::Limits;
-
 /// Consecutive failures that put a server out.
 pub(super) const FAILURES_MAX: u32 = 3;
 /// How long a server is out the first time.
@@ -82,6 +80,13 @@ struct Server {
     health: Health,
     /// When it was last brought back.
     came_back: Option<Duration>,
+}
+
+/// The limits of each server, as those of the [proxy](super::Limits) name them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) server_requests: usize,
+    pub(super) slow_start: Duration,
 }
 
 /// The state of all servers.

@@ -61,7 +61,7 @@ impl<'a> Contents<'a> {
         )
     }
 
-    /// Data sealed by this version always decodes; `None` covers the rest.
+    /// Data sealed by this version always decodes; the error covers the rest.
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(bytes);
         let issued = WallTime::from_unix(Duration::from_secs(u64::from_be_bytes(reader.array()?)));
@@ -69,10 +69,15 @@ impl<'a> Contents<'a> {
         let mut own = Reader::new(reader.bytes(own_len.into())?);
         let version = own.u32()?;
         let parameters_len = own.u8()?;
+        let parameters = own.bytes(parameters_len.into())?;
+        if !own.is_empty() {
+            // Another layout, as of an earlier build.
+            return Err(UnexpectedEnd);
+        }
         Ok(Self {
             issued,
             version,
-            parameters: own.bytes(parameters_len.into())?,
+            parameters,
             session: reader.take_rest(),
         })
     }

@@ -1,5 +1,11 @@
 use super::*;
 
+/// None.
+const LIMITS: Limits = Limits {
+    server_requests: usize::MAX,
+    slow_start: Duration::ZERO,
+};
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The longest time until a server is tried again.
@@ -37,7 +43,7 @@ struct Scene {
 impl Scene {
     fn new(count: usize, seed: u64) -> Self {
         Self {
-            state: State::new(count, seed, false, Limits::default()),
+            state: State::new(count, seed, false, LIMITS),
             models: vec![Model::default(); count],
             requests: Vec::new(),
             now: Duration::ZERO,
@@ -203,9 +209,9 @@ fn servers(state: &mut State, count: usize) -> Vec<usize> {
 
 #[test]
 fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
-    let mut state = State::new(3, 1, false, Limits::default());
+    let mut state = State::new(3, 1, false, LIMITS);
     assert_eq!(servers(&mut state, 6), [0, 1, 2, 0, 1, 2]);
-    let mut state = State::new(3, 1, false, Limits::default());
+    let mut state = State::new(3, 1, false, LIMITS);
     state.servers[1].outstanding = 100;
     let chosen = servers(&mut state, 60);
     let share = chosen.iter().filter(|server| **server == 1).count();
@@ -217,7 +223,7 @@ fn equally_busy_servers_are_used_in_turn_and_a_slow_one_less() {
 
 #[test]
 fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
-    let mut state = State::new(2, 7, false, Limits::default());
+    let mut state = State::new(2, 7, false, LIMITS);
     let (mut now, mut tried) = (Duration::ZERO, Tried::default());
     tried.add(1);
     let mut spans = Vec::new();
@@ -245,7 +251,7 @@ fn a_server_that_fails_again_and_again_is_out_for_longer_up_to_a_bound() {
 /// A slow upload, or a response that the server holds back.
 #[test]
 fn a_trial_without_an_outcome_keeps_no_server_out() {
-    let mut state = State::new(2, 7, false, Limits::default());
+    let mut state = State::new(2, 7, false, LIMITS);
     let tried = Tried::default();
     state.fail(0, true, Duration::ZERO);
     let mut now = SECOND;
@@ -263,7 +269,7 @@ fn a_trial_without_an_outcome_keeps_no_server_out() {
 
 #[test]
 fn failures_among_responses_put_no_server_out() {
-    let mut state = State::new(2, 7, false, Limits::default());
+    let mut state = State::new(2, 7, false, LIMITS);
     for _ in 0..100 {
         for _ in 1..FAILURES_MAX {
             state.fail(0, false, Duration::ZERO);
@@ -275,7 +281,7 @@ fn failures_among_responses_put_no_server_out() {
 
 #[test]
 fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
-    let mut state = State::new(2, 1, false, Limits::default());
+    let mut state = State::new(2, 1, false, LIMITS);
     let choose = |state: &mut State| state.choose(Duration::ZERO, Tried::default(), false);
     assert_eq!(choose(&mut state), Some((0, false)));
     assert_eq!(choose(&mut state), Some((1, false)));
@@ -285,7 +291,7 @@ fn a_server_with_fewer_requests_is_chosen_before_its_turn() {
 
 #[test]
 fn a_single_server_is_never_out() {
-    let balance = Balance::new(1, 1, false, Limits::default());
+    let balance = Balance::new(1, 1, false, LIMITS);
     for _ in 0..2 * FAILURES_MAX {
         balance.fail(0, true);
         let turn = balance.choose(Tried::default(), false);
@@ -299,7 +305,7 @@ fn a_single_server_is_never_out() {
 /// A server that is out gets a request after a check passed, and no other until that has its response.
 #[test]
 fn a_checked_server_that_is_out_is_tried_once_after_each_check_that_passes() {
-    let mut state = State::new(2, 1, true, Limits::default());
+    let mut state = State::new(2, 1, true, LIMITS);
     let choose = |state: &mut State, now| state.choose(now, Tried::default(), true);
     state.fail(0, true, SECOND);
     for second in 1..1000 {
@@ -324,7 +330,7 @@ fn a_checked_server_that_is_out_is_tried_once_after_each_check_that_passes() {
 
 #[test]
 fn consecutive_failed_checks_put_a_server_out_whatever_its_requests_do() {
-    let mut state = State::new(2, 1, true, Limits::default());
+    let mut state = State::new(2, 1, true, LIMITS);
     state.check(0, false, 2, SECOND);
     state.check(0, true, 2, SECOND);
     state.check(0, false, 2, SECOND);
@@ -361,7 +367,7 @@ fn back(now: Duration, limits: Limits) -> State {
 fn the_share_of_a_server_that_came_back_grows_to_that_of_the_others() {
     let limits = Limits {
         slow_start: 10 * SECOND,
-        ..Limits::default()
+        ..LIMITS
     };
     let share = |state: &mut State, now| {
         let mut count = 0;
@@ -413,7 +419,7 @@ fn the_share_of_a_server_that_came_back_grows_to_that_of_the_others() {
 fn no_server_gets_more_requests_than_its_limit() {
     let limits = Limits {
         server_requests: 2,
-        ..Limits::default()
+        ..LIMITS
     };
     let choose =
         |state: &mut State, now, may_be_out| state.choose(now, Tried::default(), may_be_out);

@@ -131,8 +131,13 @@ impl Server {
 
     /// A client of a connection, over a socket that holds `room` bytes.
     async fn connect(&self, is_http2: bool, room: usize) -> Client {
+        self.connect_within(is_http2, room, 3600 * SECOND).await
+    }
+
+    /// The same; the client must read something in this time.
+    async fn connect_within(&self, is_http2: bool, room: usize, stall: Duration) -> Client {
         let (near, far) = duplex(room);
-        let near = Stalled::new(near, self.shared.limits.stall);
+        let near = Stalled::new(near, stall);
         let has_stalled = near.has_stalled();
         let accepted = tokio::spawn(self.shared.acceptor.accept(near));
         let name = "localhost".try_into().expect("a name");

@@ -20,6 +20,10 @@ fn contents_round_trip() {
     for len in 0..own_end {
         assert!(Contents::decode(&bytes[..len]).is_err(), "{len}");
     }
+    // Another layout, with more of our own data.
+    let mut longer = bytes;
+    longer[9] += 1;
+    assert!(Contents::decode(&longer).is_err());
 }
 
 #[test]

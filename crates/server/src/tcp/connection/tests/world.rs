@@ -43,9 +43,9 @@ const PROXY: proxy::Limits = proxy::Limits {
     server_requests: 6,
     slow_start: Duration::ZERO,
 };
-/// The longest time until a request has ended that no one works on: its wait for a place, its response, and a stalled body.
+/// The longest time until a request has ended whose upstream does nothing: its wait for a place, its response, and a stalled body.
 const LONGEST: Duration = Duration::from_secs(8);
-/// The longest time until all connections have ended that no one works on.
+/// The longest time until all connections have ended whose peers do nothing.
 const END: Duration = Duration::from_secs(30);
 /// Bytes of `/large`.
 const LARGE: usize = 200_000;
@@ -656,7 +656,9 @@ impl World {
     async fn connect(&self, is_http2: bool, random: &mut Random) -> Client {
         // A handshake fits.
         let room = random.one(&[3000, 16 << 10, 256 << 10]);
-        self.server.connect(is_http2, room).await
+        self.server
+            .connect_within(is_http2, room, LIMITS.stall)
+            .await
     }
 
     async fn step(&mut self, random: &mut Random) {
