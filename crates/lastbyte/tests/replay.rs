@@ -555,7 +555,7 @@ fn bad_input_is_named_with_the_remedy() {
         (
             line("cubic", "x") + &line("cubic", "y"),
             2,
-            "line 2 is of the experiment `y`, and earlier lines are of `x`",
+            "row 2 is of the experiment `y`, and earlier lines are of `x`",
         ),
         (
             line("bbr", "x"),

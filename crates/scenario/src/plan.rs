@@ -144,7 +144,7 @@ impl RampPlan {
         }
         if self.win < -0.5 || self.win_margin() < 0.0001 {
             let expected = format!(
-                "-50% to 0%, or less than `detect`, {}: an arm with that change could not win",
+                "-50% to -0.01%, 0%, or at least 0.01% less than `detect`, {}, so that an arm with that change can win",
                 units::show_share(self.detect)
             );
             return invalid("win", units::show_share(self.win), expected);

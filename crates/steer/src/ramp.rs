@@ -10,7 +10,7 @@
 //! | `hold` | fewer connections of an arm than the plan's least number | |
 //! | `stop-harm` | the arm's mean log TTLB is higher (by more than a negative `win` permits), over all or at a site; or the rise of loss, of incomplete transfers or of the round-trip time is above its limit | 1 %; 2 % together |
 //! | `win` | in the last stage, after its least time, the mean log TTLB of this stage alone is lower by more than `win`, and loss and incomplete transfers are within their limits | 2 % |
-//! | `futile` | an improvement of `detect` is excluded, or of a negative `win` the win itself; or the plan's time is over | 5 %, if the improvement is that large |
+//! | `futile` | an improvement of `detect` is excluded, or, with a negative `win`, the arm is slower by more than it permits; or the plan's time is over | 5 %, if the improvement is that large |
 //! | `ramp` | least time and connections of the stage are reached, and loss and incomplete transfers are within their limits | |
 //! | `hold` | otherwise | |
 //!

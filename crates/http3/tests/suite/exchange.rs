@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use lastbyte_http3::{
     Body, Code, Config, Event, Fields, Origin, ReadError, Request, RequestError, Response,
-    SendError,
+    SendError, Transport,
 };
 use lastbyte_quic::close::CloseReason;
-use lastbyte_wire::{Side, StreamId};
+use lastbyte_wire::{Direction, Side, StreamId};
 
-use crate::pair::{BAD_PATH, DELAY, End, Faults, Pair};
+use crate::{
+    pair::{BAD_PATH, DELAY, End, Faults, Pair},
+    raw::priority_update,
+};
 
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64)
@@ -431,11 +434,7 @@ fn rfc9114_5_2_requests_above_the_goaway_id_are_rejected_and_safe_to_retry() {
     pair.pass(Duration::from_secs(1));
     assert!(pair.server.events.contains(&Event::Drained));
     // A client that does not listen.
-    let id = pair
-        .client
-        .quic
-        .streams()
-        .open(lastbyte_wire::Direction::Bidirectional);
+    let id = pair.client.quic.streams().open(Direction::Bidirectional);
     pair.client
         .say(id.expect("permitted"), &[1, 2, 0, 0], false);
     pair.pass(4 * DELAY);
@@ -487,29 +486,45 @@ fn rfc9114_8_a_reset_by_the_application_is_reported_to_the_peer() {
 }
 
 #[test]
-fn rfc9218_10_urgent_responses_come_first() {
-    let mut pair = Pair::plain();
-    pair.shake_hands();
-    let late = ask(
-        &mut pair,
-        &get("/400000").with("priority", "u=5"),
-        Body::Empty,
-    );
-    let soon = ask(
-        &mut pair,
-        &get("/400000").with("priority", "u=4"),
-        Body::Empty,
-    );
-    let mut answered = 0;
-    pair.run_until("both", |pair| {
-        serve(pair, &mut answered);
-        is_finished(&pair.client.events, soon) && is_finished(&pair.client.events, late)
-    });
-    let finished = |id| {
-        let done = Event::Finished { stream: id };
-        pair.client.events.iter().position(|event| *event == done)
-    };
-    assert!(finished(soon) < finished(late));
+fn rfc9218_10_urgent_responses_come_first_and_reprioritised_ones_too() {
+    for reprioritises in [false, true] {
+        let mut pair = Pair::plain();
+        pair.shake_hands();
+        let late = ask(
+            &mut pair,
+            &get("/400000").with("priority", "u=5"),
+            Body::Empty,
+        );
+        let soon = ask(
+            &mut pair,
+            &get("/400000").with("priority", "u=4"),
+            Body::Empty,
+        );
+        let (first, last) = if reprioritises {
+            let (_, quic) = pair.client.http3();
+            let control =
+                StreamId::new(Side::Client, Direction::Unidirectional, 0).expect("the first");
+            let update = priority_update(late.get() as u8, "u=0");
+            Transport::write(quic, control, &update).expect("open");
+            (late, soon)
+        } else {
+            (soon, late)
+        };
+        let mut answered = 0;
+        pair.run_until("both", |pair| {
+            serve(pair, &mut answered);
+            is_finished(&pair.client.events, soon) && is_finished(&pair.client.events, late)
+        });
+        let finished = |id| {
+            let done = Event::Finished { stream: id };
+            pair.client.events.iter().position(|event| *event == done)
+        };
+        assert!(finished(first) < finished(last), "{reprioritises}");
+        let updates = count(&pair.server.events, |event| {
+            matches!(event, Event::Priority { .. })
+        });
+        assert_eq!(updates, usize::from(reprioritises));
+    }
 }
 
 #[test]

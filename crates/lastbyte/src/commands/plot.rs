@@ -197,7 +197,7 @@ impl All {
             let smallest = pair::join(arm, &ends[first], &peer, &ends[second]);
             self.notes.push(match smallest {
                 Some(ms) => format!("{names} have the same connection ID: their clocks are set so that the smallest one-way delays of both directions are equal, {ms:.2} ms"),
-                None => format!("{names} have the same connection ID, but no packets tell the time between their clocks"),
+                None => format!("{names} have the same connection ID, but no packets give the offset of their clocks"),
             });
             if smallest.is_some() {
                 drawn.push(second);

@@ -155,8 +155,12 @@ fn a_decision_by_old_states_is_not_compared_with_later_lines() {
     );
     let verified = ramp.steer(&["log", "--verify"]);
     assert!(verified.status.success(), "{}", stderr(&verified));
-    let told = "look 1: 3699 lines not in its states: it cannot be compared";
-    assert!(stderr(&verified).contains(told), "{}", stderr(&verified));
+    let expected = "look 1: 3699 lines not in its states: it cannot be compared";
+    assert!(
+        stderr(&verified).contains(expected),
+        "{}",
+        stderr(&verified)
+    );
     // Again at once: states are not of the last minute alone.
     let again = ramp.steer(&["--merge", &state]);
     assert!(again.status.success(), "{}", stderr(&again));

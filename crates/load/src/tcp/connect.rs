@@ -95,6 +95,8 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
 {
     let mut driver = JoinSet::new();
+    // A server may respond before it has read the request, and close the connection (RFC 9112 §9.5).
+    let stream = HalfOpen::new(stream);
     let sender = if server.is_http2 {
         let (sender, connection) = h2::client::Builder::new()
             .enable_push(false)
@@ -109,8 +111,7 @@ where
         driver.spawn_local(async { connection.await.map_err(|error| chain(&error)) });
         Sender::Http2(sender)
     } else {
-        // A server may respond before it has read the request, and close the connection (RFC 9112 §9.5).
-        let stream = Received::new(HalfOpen::new(stream), false, on_received);
+        let stream = Received::new(stream, false, on_received);
         let (sender, connection) = http1::handshake::<_, Full<Bytes>>(TokioIo::new(stream))
             .await
             .map_err(|error| Failure::Connect(chain(&error)))?;

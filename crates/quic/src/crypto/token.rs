@@ -344,7 +344,7 @@ fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), 
     Ok(())
 }
 
-/// What we sealed ourselves decodes; but a later version of this program may have sealed it.
+/// What we sealed ourselves decodes; but another version of this program may have sealed it.
 fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
     let malformed = |_: UnexpectedEnd| TokenError::Malformed;
     let mut reader = Reader::new(bytes);
@@ -376,6 +376,9 @@ fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
     } else {
         None
     };
+    if !reader.is_empty() {
+        return Err(TokenError::Malformed);
+    }
     let token = Token {
         kind,
         issued: WallTime::from_unix(Duration::from_millis(issued)),

@@ -76,8 +76,9 @@ pub(super) struct Analysis {
     pub(super) left_out: LeftOut,
     pub(super) without_arm: u64,
     pub(super) without_value: BTreeMap<String, u64>,
-    /// Lines with more lost packets than sent ones, or fewer than none.
+    /// Lines with a time of a transfer that is not complete.
     pub(super) contradictions: u64,
+    /// Lines with more lost packets than sent ones, or fewer than none.
     pub(super) impossible_losses: u64,
     pub(super) copies: Option<Copies>,
     /// Connections of sizes outside of all bins.

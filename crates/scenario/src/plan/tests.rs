@@ -73,9 +73,9 @@ fn an_invalid_value_of_a_plan_is_named_with_its_key() {
         ("detect = '0%'", "`plan.detect`: 0% (expected 0.01% to 50%)"),
         (
             "win = '5%'",
-            "`plan.win`: 5% (expected -50% to 0%, or less than `detect`, 5%: an arm with that change could not win)",
+            "`plan.win`: 5% (expected -50% to -0.01%, 0%, or at least 0.01% less than `detect`, 5%, so that an arm with that change can win)",
         ),
-        ("win = '-60%'", "`plan.win`: -60% (expected -50% to 0%"),
+        ("win = '-60%'", "`plan.win`: -60% (expected -50% to -0.01%"),
         ("win = '-0.001%'", "`plan.win`: -0.001% (expected"),
         ("win = '2'", "`plan.win`: `2` (expected a percent sign"),
         ("win = '--2%'", "`plan.win`"),

@@ -173,13 +173,20 @@ impl State {
         let mut chosen = first;
         if candidates.len() > 1 {
             candidates.retain(|index| *index != first);
-            let other = candidates[self.below(candidates.len())];
+            let mut other = candidates[self.below(candidates.len())];
             let has_fewer = self.servers[other].outstanding < self.servers[first].outstanding;
             let part = self.part(first, now);
             let takes = part.is_none_or(|part| {
                 let drawn = (self.random.number() >> 32) as u32;
                 f64::from(drawn) < part * f64::from(u32::MAX)
             });
+            if !takes {
+                // One that did not just come back, if there is any.
+                candidates.retain(|index| self.part(*index, now).is_none());
+                if !candidates.is_empty() {
+                    other = candidates[self.below(candidates.len())];
+                }
+            }
             if !takes || (has_fewer && self.part(other, now).is_none()) {
                 chosen = other;
             }

@@ -47,7 +47,7 @@ use hyper::{
     client::conn::{TrySendError, http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use lastbyte_driver::HalfOpen;
+use lastbyte_driver::{HalfOpen, WriteError};
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -203,6 +203,8 @@ struct Sequential {
     sender: http1::SendRequest<RequestBody>,
     /// Whether anything was received since the last request was sent.
     has_received: Arc<AtomicBool>,
+    /// The server has closed it, although its end was not read yet.
+    write_error: WriteError,
     _in_use: InUse,
 }
 
@@ -237,6 +239,8 @@ struct Multiplexed {
     uses: Arc<AtomicUsize>,
     /// The server's limit on streams (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
+    /// As of [`Sequential`].
+    write_error: WriteError,
     opened: Instant,
 }
 
@@ -268,7 +272,7 @@ impl Lease {
         let Some(mut connection) = self.connection.take() else {
             return;
         };
-        if connection.sender.is_ready() {
+        if connection.sender.is_ready() && connection.write_error.get().is_none() {
             return self.pool.keep(connection);
         }
         let pool = Arc::clone(&self.pool);
@@ -537,7 +541,8 @@ impl Pool {
             Wanted::Own => false,
         };
         let mut idle = lock(&self.idle);
-        idle.http2.retain(|idle| !idle.sender.is_closed());
+        idle.http2
+            .retain(|idle| !idle.sender.is_closed() && idle.write_error.get().is_none());
         for connection in idle.http2.iter().filter(|it| is_wanted(it)) {
             if let Some(stream) = connection.stream() {
                 return Some(Connection::Http2(connection.clone(), stream));
@@ -556,7 +561,7 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<Connection, SendFailure> {
-        self.limited(self.try_connect()).await
+        self.limited(Box::pin(self.try_connect())).await
     }
 
     /// A connection for HTTP/1.1 that is not shared, before HTTP.
@@ -624,10 +629,13 @@ impl Pool {
         let Some(tls) = tls.as_ref().filter(|_| upstream.is_secure) else {
             return self.speak(stream).await;
         };
-        let stream = open_tls(Arc::clone(tls), self.unless_stalled(stream), host).await?;
+        let stream = self.unless_stalled(stream);
+        let mut stream = open_tls(Arc::clone(tls), stream, host).await?;
         if stream.get_ref().1.alpn_protocol() == Some(HTTP2) {
             self.speak_http2(stream).await
         } else {
+            // A response may go on although its request is not read.
+            stream.get_mut().0.lift();
             self.speak_http1(stream).await
         }
     }
@@ -646,7 +654,7 @@ impl Pool {
     /// A stream that fails if the server takes nothing of what is written. By then, each request on it has ended by its own limit:
     /// hyper has no other event that ends a connection of HTTP/2 without streams whose last frames cannot be written.
     fn unless_stalled<S>(&self, stream: S) -> Stalled<S> {
-        Stalled::new(stream, 2 * self.limits().stall)
+        Stalled::new(stream, self.limits().stall.saturating_mul(2))
     }
 
     /// Without TLS.
@@ -669,7 +677,9 @@ impl Pool {
         let window = STREAM_WINDOW.saturating_mul(streams);
         let (first, mut settings) = oneshot::channel();
         let mut first = Some(first);
-        let stream = InspectReader::new(HalfOpen::new(stream), move |bytes: &[u8]| {
+        let stream = HalfOpen::new(stream);
+        let write_error = stream.write_error();
+        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
             if !bytes.is_empty()
                 && let Some(first) = first.take()
             {
@@ -723,6 +733,7 @@ impl Pool {
             streams: streams as usize,
             uses,
             allowed,
+            write_error,
             opened: Instant::now(),
         };
         let closed = || io::Error::from(io::ErrorKind::ConnectionAborted);
@@ -736,7 +747,9 @@ impl Pool {
     {
         let has_received = Arc::new(AtomicBool::new(false));
         let received = Arc::clone(&has_received);
-        let stream = InspectReader::new(HalfOpen::new(stream), move |bytes: &[u8]| {
+        let stream = HalfOpen::new(stream);
+        let write_error = stream.write_error();
+        let stream = InspectReader::new(stream, move |bytes: &[u8]| {
             if !bytes.is_empty() {
                 received.store(true, Ordering::Relaxed);
             }
@@ -755,6 +768,7 @@ impl Pool {
         Ok(Connection::Http1(Sequential {
             sender,
             has_received,
+            write_error,
             _in_use: in_use,
         }))
     }

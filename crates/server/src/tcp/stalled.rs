@@ -22,7 +22,8 @@ use tokio::{
 #[derive(Debug)]
 pub struct Stalled<S> {
     stream: S,
-    limit: Duration,
+    /// `None`: there is none.
+    limit: Option<Duration>,
     timer: Pin<Box<Sleep>>,
     is_waiting: bool,
     expired: Arc<AtomicBool>,
@@ -33,11 +34,16 @@ impl<S> Stalled<S> {
     pub fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
-            limit,
+            limit: Some(limit),
             timer: Box::pin(sleep(limit)),
             is_waiting: false,
             expired: Arc::default(),
         }
+    }
+
+    /// Removes the limit.
+    pub(crate) fn lift(&mut self) {
+        self.limit = None;
     }
 
     /// Whether writing failed because nothing could be written for too long; also known after the stream is dropped.
@@ -50,13 +56,16 @@ impl<S> Stalled<S> {
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
+        let until = self
+            .limit
+            .and_then(|limit| Instant::now().checked_add(limit));
+        let (Poll::Pending, Some(until)) = (&written, until) else {
             self.is_waiting = false;
             return written;
-        }
+        };
         if !self.is_waiting {
             self.is_waiting = true;
-            self.timer.as_mut().reset(Instant::now() + self.limit);
+            self.timer.as_mut().reset(until);
         }
         match self.timer.as_mut().poll(context) {
             Poll::Ready(()) => {

@@ -87,6 +87,12 @@ impl Answer {
                 100.0 * log.copies
             ));
         }
+        if log.not_json > 0 {
+            let lines = counted(log.not_json, "line");
+            answer
+                .warnings
+                .push(format!("left out: {lines} of what is not JSON"));
+        }
         if log.without_statistics + log.without_arm > 0 {
             answer.warnings.push(format!(
                 "left out: {} without statistics of QUIC and {} without an arm",

@@ -31,6 +31,8 @@ pub(super) struct Log {
     pub(super) lines: Vec<LogLine>,
     /// The number of usable lines by arm.
     pub(super) usable: BTreeMap<String, u64>,
+    /// Lines that are not JSON.
+    pub(super) not_json: u64,
     /// Lines without an arm.
     pub(super) without_arm: u64,
     /// Incomplete transfers.
@@ -111,6 +113,7 @@ impl Part {
     pub(super) fn add(&mut self, other: Self, most: usize) -> Result<(), String> {
         let Log {
             usable,
+            not_json,
             without_arm,
             incomplete,
             without_time,
@@ -130,6 +133,7 @@ impl Part {
                 ));
             }
         }
+        counts.not_json += not_json;
         counts.without_arm += without_arm;
         counts.incomplete += incomplete;
         counts.without_time += without_time;
@@ -267,7 +271,7 @@ pub(super) fn read(
             let known = log.experiment.get_or_insert_with(|| experiment.to_owned());
             if known.as_str() != experiment {
                 failure = Some(Failure::Usage(format!(
-                    "line {row_number} is of the experiment `{experiment}`, and earlier lines are of `{known}` (expected one; \
+                    "row {row_number} is of the experiment `{experiment}`, and earlier lines are of `{known}` (expected one; \
                      `lastbyte query 'select(_[\"experiment\"] == \"{experiment}\")'` selects lines)"
                 )));
                 return ControlFlow::Break(());
@@ -288,7 +292,7 @@ pub(super) fn read(
         } else if let Some(arm) = text(0) {
             if !log.usable.contains_key(arm) && log.usable.len() >= ARMS_MAX {
                 failure = Some(Failure::Usage(format!(
-                    "line {row_number} has the arm `{arm}`, and there are {ARMS_MAX} others (expected at most {ARMS_MAX})"
+                    "row {row_number} has the arm `{arm}`, and there are {ARMS_MAX} others (expected at most {ARMS_MAX})"
                 )));
                 return ControlFlow::Break(());
             }
@@ -310,6 +314,7 @@ pub(super) fn read(
         return Err(failure);
     }
     if let Some(skipped) = &outcome.skipped {
+        log.not_json = skipped.count as u64;
         notice(format!("warning: {skipped}"));
     }
     outcome.into_result().map_err(Failure::run)?;

@@ -55,13 +55,14 @@ pub(super) fn check(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     };
     let (what, list) = match error.kind() {
-        ErrorKind::NotFound => ("not in the kernel".to_owned(), "available"),
-        ErrorKind::PermissionDenied => ("not permitted to this user".to_owned(), "allowed"),
-        _ => (error.to_string(), "available"),
+        ErrorKind::NotFound => ("is not in the kernel".to_owned(), "available"),
+        ErrorKind::PermissionDenied => ("is not permitted to this user".to_owned(), "allowed"),
+        _ => (format!("cannot be set: {error}"), "available"),
     };
     let names = value(&format!("tcp_{list}_congestion_control"));
-    let names = names.unwrap_or_default().replace(' ', ", ");
+    let expected = names.map(|names| format!(" (expected one of {})", names.replace(' ', ", ")));
+    let expected = expected.unwrap_or_default();
     Err(Failure::Usage(format!(
-        "--tcp-congestion: `{name}` is {what} (expected one of {names})"
+        "--tcp-congestion: `{name}` {what}{expected}"
     )))
 }

@@ -416,6 +416,30 @@ fn the_share_of_a_server_that_came_back_grows_to_that_of_the_others() {
 }
 
 #[test]
+fn servers_that_came_back_together_do_not_take_the_requests_of_each_other() {
+    let limits = Limits {
+        slow_start: 10 * SECOND,
+        ..LIMITS
+    };
+    let mut state = State::new(3, 1, false, limits);
+    state.servers[1].came_back = Some(SECOND);
+    state.servers[2].came_back = Some(SECOND);
+    for (seconds, expected) in [(0, 0.0), (5, 1.0 / 6.0), (10, 1.0 / 3.0)] {
+        let now = SECOND + seconds * SECOND;
+        let mut counts = [0; 3];
+        for _ in 0..10_000 {
+            let (server, _) = state.choose(now, Tried::default(), false).expect("one");
+            counts[server] += 1;
+            state.end(server, false, now);
+        }
+        for count in &counts[1..] {
+            let share = f64::from(*count) / 1e4;
+            assert!((share - expected).abs() < 0.03, "{seconds}: {counts:?}");
+        }
+    }
+}
+
+#[test]
 fn no_server_gets_more_requests_than_its_limit() {
     let limits = Limits {
         server_requests: 2,

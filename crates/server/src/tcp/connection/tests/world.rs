@@ -2,10 +2,10 @@
 //! from a seed.
 //!
 //! Each request of a good client ends, with its whole response unless the upstream or a shutdown is the reason; each request has
-//! one line in the access log; connections to the upstream stay within their bound. When the clients and the upstream have
-//! stopped to do anything, all connections end, on both sides, and nothing stays buffered.
+//! one line in the access log. When the clients and the upstream do nothing any more, all connections end, on both sides, and
+//! nothing stays buffered.
 
-use std::{collections::VecDeque, io};
+use std::{cell::Cell, collections::VecDeque, io};
 
 use lastbyte_units::SplitMix64;
 
@@ -129,7 +129,7 @@ async fn read_now(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
 struct Opened {
     stream: DuplexStream,
     /// Whether it reads nothing any more.
-    is_deaf: bool,
+    reads_nothing: bool,
     unsent: VecDeque<u8>,
     /// The answer to the last WebSocket that it was asked for.
     accept: Option<String>,
@@ -171,11 +171,11 @@ impl Upstream {
         let at = random.below(self.open.len());
         let Opened {
             stream,
-            is_deaf,
+            reads_nothing,
             unsent,
             accept,
         } = &mut self.open[at];
-        if !*is_deaf && random.below(4) > 0 {
+        if !*reads_nothing && random.below(4) > 0 {
             match read_now(stream).await {
                 Some(bytes) => *accept = websocket_accepted(&bytes).or(accept.take()),
                 None => return drop(self.open.swap_remove(at)),
@@ -183,7 +183,7 @@ impl Upstream {
         }
         match random.below(12) {
             0 => return drop(self.open.swap_remove(at)),
-            1 => *is_deaf = true,
+            1 => *reads_nothing = true,
             2 => unsent.extend(random.bytes(100)),
             3 => unsent.extend([b'x'; 4000]),
             _ if self.is_http2 => unsent.extend(upstream_frames(random)),
@@ -198,7 +198,7 @@ impl Upstream {
         let new = self.new.lock().expect("no panic").split_off(0);
         self.open.extend(new.into_iter().map(|stream| Opened {
             stream,
-            is_deaf: false,
+            reads_nothing: false,
             unsent: VecDeque::new(),
             accept: None,
         }));
@@ -484,7 +484,7 @@ struct Hostile {
     client: Option<Client>,
     is_http2: bool,
     unsent: VecDeque<u8>,
-    is_deaf: bool,
+    reads_nothing: bool,
     streams: u32,
 }
 
@@ -494,7 +494,7 @@ impl Hostile {
             client: Some(client),
             is_http2,
             unsent: if is_http2 { preface() } else { Vec::new() }.into(),
-            is_deaf: false,
+            reads_nothing: false,
             streams: 0,
         }
     }
@@ -508,7 +508,7 @@ impl Hostile {
                 let Client { stream, .. } = self.client.take().expect("a client");
                 return drop(stream);
             }
-            1 => self.is_deaf = true,
+            1 => self.reads_nothing = true,
             2 => {
                 let stream = &mut client.stream;
                 let _ =
@@ -522,7 +522,10 @@ impl Hostile {
             _ => self.unsent.extend(hostile_text(random)),
         }
         write_now(&mut client.stream, &mut self.unsent).await;
-        if !self.is_deaf && random.below(2) == 0 && read_now(&mut client.stream).await.is_none() {
+        if !self.reads_nothing
+            && random.below(2) == 0
+            && read_now(&mut client.stream).await.is_none()
+        {
             self.client = None;
         }
     }
@@ -680,9 +683,6 @@ impl World {
         }
         settle().await;
         self.pump().await;
-        self.upstream.accept();
-        let open = self.upstream.open.len();
-        assert!(open <= PROXY.requests + PROXY.kept + 100, "{open}");
     }
 
     async fn pump(&mut self) {
@@ -719,6 +719,7 @@ impl World {
 /// RFC 9112 §9.5: it does not wait for the end of the request, and reads nothing more of it.
 #[test]
 fn the_response_of_an_upstream_that_closes_before_it_has_the_whole_upload_is_passed_on() {
+    let passed_on = Cell::new(0);
     for seed in 0..40 {
         run(async {
             let mut random = Random(SplitMix64::stream(53, seed));
@@ -750,9 +751,11 @@ fn the_response_of_an_upstream_that_closes_before_it_has_the_whole_upload_is_pas
                 assert_eq!(world.good[0].waiting, None, "seed {seed}");
                 let counts = world.server.shared.counts.read();
                 assert_eq!(counts.responses[4], 1, "seed {seed}: {counts:?}");
+                passed_on.set(passed_on.get() + 1);
             }
         });
     }
+    assert!(passed_on.get() >= 10, "{passed_on:?}");
 }
 
 #[test]
